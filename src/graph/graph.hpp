@@ -83,6 +83,9 @@ struct graph {
   std::vector<value_id> captured;
   /// Opset version by domain, as the file imports them ("" for ai.onnx).
   std::map<std::string, int64_t> opsets;
+  /// Calls that others have taken the place of (ops/expansion.hpp), over copies of their operands: what they ask of these is asked at
+  /// each binding (plan/bind/operand_checks.hpp), whatever becomes of the others. Null for none.
+  std::shared_ptr<const graph> asked;
 
   value_id add_value(value v);
   value_id add_constant(std::string name, tensor bytes);

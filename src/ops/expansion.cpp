@@ -198,9 +198,15 @@ void infer_by_expansion(infer_context& c) {
       s.add_input(c.input(i));
     else
       s.n.inputs.push_back(no_value);
-  s.add_outputs(c.output_count());
+  for (size_t i = 0; i < c.output_count(); ++i)
+    if (c.has_output(i))
+      s.add_outputs(1);
+    else
+      s.n.outputs.push_back(no_value);
   s.take_apart();
   for (size_t i = 0; i < c.output_count(); ++i) {
+    if (!c.has_output(i))
+      continue;
     const value& made = s.g.values[s.n.outputs[i]];
     if (!made.dims)
       fail(errc::unsupported, "output {} is not supported", i);

@@ -2,7 +2,8 @@
 //
 // The rewrite puts these calls into the graph as it meets the node (rewrite/infer_and_fold.cpp), so that devices, row rules, fusion and
 // cost know nothing of such an operator: whatever its parts have, on CPUs and GPUs, it has. Calls may be of compositions again, but not of
-// the operator itself. Where no rewrite runs (building a model in code, the oracles of tests), inference and evaluation make a scratch
+// the operator itself. What it asks of its operands is asked at each binding, be it that its calls do not: the graph keeps it as it was
+// (`graph::asked`). Where no rewrite runs (building a model in code, the oracles of tests), inference and evaluation make a scratch
 // graph of the call and walk that.
 #pragma once
 

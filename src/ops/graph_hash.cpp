@@ -43,6 +43,8 @@ public:
       for (value_id v : *ids)
         h_.add(g.values[v].name);
     }
+    if (what_ == aspect::content && g.asked)
+      add(*g.asked);
   }
 
   void add_operator(const node& n) {

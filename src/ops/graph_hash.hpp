@@ -6,7 +6,8 @@
 namespace troupe {
 
 /// Hashes what a plan of `g` depends on: operators, attributes, bodies, types, dims, host-known elements, layouts, weights
-/// by their keys, interface names, requested outputs. Costs a pass over the graph: keep the result beside it.
+/// by their keys, interface names, requested outputs, what compositions asked. Costs a pass over the graph: keep the
+/// result beside it.
 hash128 hash_of(const graph& g);
 
 /// Hashes the same, except what the weights' elements are; for saved plans, which a change of them leaves valid. Nodes' names

@@ -279,6 +279,7 @@ void complete(plan& p) {
   compile_dims(p);
   find_known_values(p);
   p.open_operands = find_open_operands(p);
+  p.open_calls = find_open_calls(p);
   sum_weights(p);
   p.lifetimes = find_lifetimes(p);
 }

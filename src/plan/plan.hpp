@@ -172,6 +172,8 @@ struct plan {
   std::vector<std::vector<value_id>> known_values;
   /// Nodes whose operands' dims only a binding can compare (operand_checks.hpp); by segment.
   std::vector<std::vector<node_id>> open_operands;
+  /// The same of `graph::asked`: nodes of that graph.
+  std::vector<std::vector<node_id>> open_calls;
   std::vector<device_lifetimes> lifetimes; // by segment * devices.size() + device
   std::vector<int64_t> weight_bytes;       // by device: of the constants that its nodes read, each once
 };

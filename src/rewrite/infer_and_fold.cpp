@@ -3,7 +3,7 @@
 // A node whose inputs are all constants becomes constants. Small results are computed at once; big ones become weight recipes,
 // which the device that uses them computes from the mapped file, so that a rewrite hardly touches a big weight. What would cost
 // more than the limits of base/limits.hpp stays a node.
-// A node that is a composition (ops/expansion.hpp) gives way to its calls, once its operands are inferred.
+// A node that is a composition (ops/expansion.hpp) gives way to its calls, once its operands are inferred; what it asks of these is kept.
 // A node that inference cannot follow, since what decides its shapes is computed, becomes a deferred call (ops/deferred.hpp).
 // A node whose outputs are all host-known (shape arithmetic) loses its outputs' producer; binding makes their bytes.
 #include "base/checked.hpp"
@@ -190,6 +190,36 @@ bool all_known(const graph& g, const node& n) {
                      [&](value_id v) { return v == no_value || g.values[v].known; });
 }
 
+bool mentions_symbols(const value& v) {
+  const auto symbolic = [](const auto& dims) { return dims && !is_constant(*dims); };
+  return symbolic(v.dims) || symbolic(v.known);
+}
+
+/// Adds a composition, without its bodies, to `asked` if it can only tell when dims are bound whether its operands fit.
+void keep_asking(const graph& g, const node& n, graph& asked) {
+  if (std::none_of(n.inputs.begin(), n.inputs.end(),
+                   [&](value_id v) { return v != no_value && mentions_symbols(g.values[v]); }))
+    return;
+  node call = n;
+  call.inputs.resize(n.formal_inputs());
+  call.captures = 0;
+  for (const node_body& body : bodies_of(n))
+    call.attrs.erase(body.name);
+  if (call.name.empty())
+    call.name = call.op_type;
+  for (value_id& v : call.inputs) {
+    if (v == no_value)
+      continue;
+    if (const auto& known = g.values[v].known)
+      dim_budget::spend(static_cast<int64_t>(known->size() * sizeof(dim)));
+    v = asked.add_value(g.values[v]);
+  }
+  for (value_id& v : call.outputs)
+    if (v != no_value)
+      v = asked.add_value({.name = g.values[v].name});
+  asked.add_node(std::move(call));
+}
+
 /// Calls `infer`, which infers `n`; returns the form of `n` whose shapes its run decides if inference cannot follow.
 template <class Infer>
 std::optional<node> deferred_unless(graph& g, const node& n, Infer&& infer) {
@@ -232,11 +262,14 @@ void infer_and_fold(graph& g, rewrite_context& context) {
   std::vector<node> kept;
   kept.reserve(pending.size());
   size_t bodies = 0;
+  graph asked = g.asked ? *g.asked : graph{};
   while (!pending.empty()) {
     node n = std::move(pending.back());
     pending.pop_back();
     if (has_body(n))
       if (auto instead = rewrite_control_flow(g, n, ahead, context)) {
+        if (n.def->expand)
+          keep_asking(g, n, asked);
         std::move(instead->rbegin(), instead->rend(), std::back_inserter(pending));
         continue;
       }
@@ -246,6 +279,8 @@ void infer_and_fold(graph& g, rewrite_context& context) {
           g, n, [&] { instead = expand(g, n, [&](const std::string& name) { return take_name(context, name); }); });
       if (late)
         instead.push_back(*std::move(late));
+      else
+        keep_asking(g, n, asked);
       std::move(instead.rbegin(), instead.rend(), std::back_inserter(pending));
       continue;
     }
@@ -257,6 +292,8 @@ void infer_and_fold(graph& g, rewrite_context& context) {
     kept.push_back(std::move(n));
   }
   g.nodes = std::move(kept);
+  if (!asked.nodes.empty())
+    g.asked = std::make_shared<const graph>(std::move(asked));
 }
 
 } // namespace troupe

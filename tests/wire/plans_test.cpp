@@ -3,6 +3,7 @@
 
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
+#include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 #include "support/thrown.hpp"
@@ -133,6 +134,22 @@ TEST_CASE("fused quantised calls with absent zero points cross hosts", "[wire][q
   other.program = without;
   leaf_table leaves;
   CHECK_THROWS_WITH(wire::decode_plan(leaves.encode(other)), Catch::Contains("input 3 is missing"));
+}
+
+TEST_CASE("what compositions asked stays with the host that binds", "[wire]") {
+  graph_builder b;
+  const dim n = dim::symbol("n"), m = dim::symbol("m");
+  b.g.opsets["com.microsoft"] = 1;
+  const std::vector<value_id> operands{b.input("x", {n, 4}), b.input("y", {m, 4}), b.input("gate", {n, 1})};
+  b.output(b.call("GatedAdd", operands, {"sum"}, {}, "com.microsoft")[0]);
+  const auto p = make_plan(std::make_shared<const graph>(rewrite(b.g, {})), wire_device_sets()[0], {});
+  CHECK(p->open_calls.at(0).size() == 1);
+  leaf_table leaves;
+  const wire::decoded_plan made = decode_whole(leaves.encode(*p), leaves);
+  CHECK(made.source->open_calls.at(0).empty());
+  const bound_plan_ptr bound = bind_segment(p, 0, {{"m", 3}, {"n", 3}});
+  wire::layout_table layouts;
+  check_same_binding(*bound, *wire::decode_binding(wire::encode_binding(*bound), made, layouts).bound);
 }
 
 TEST_CASE("random plans cross hosts unchanged", "[wire]") {

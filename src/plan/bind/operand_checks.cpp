@@ -70,13 +70,17 @@ void check_outputs(const plan& p, uint32_t segment, const node& n, const binding
   }
 }
 
-bool passes(const plan& p, uint32_t segment, const node& n, const bindings& values) {
-  try {
-    check_outputs(p, segment, n, values);
-    return true;
-  } catch (const error&) {
-    return false;
-  }
+/// Returns whether `ask` throws under none of the values.
+template <class Ask>
+bool always_passes(const std::array<bindings, 2>& drawn, const Ask& ask) {
+  return std::ranges::all_of(drawn, [&](const bindings& values) {
+    try {
+      ask(values);
+      return true;
+    } catch (const error&) {
+      return false;
+    }
+  });
 }
 
 /// What a call's verdict depends on, part by part.
@@ -101,8 +105,10 @@ bool add(question& q, const attribute& a) {
       a);
 }
 
+/// Adds a value; the elements of a large constant decide nothing, since inference does not look at them.
 void add(question& q, const value& v) {
-  q.push_back(v.constant ? fmt::format("{}", static_cast<const void*>(v.constant.get())) : "");
+  const bool small = v.constant && volume(v.constant->dims) <= static_cast<int64_t>(max_known_elements);
+  q.push_back(small ? fmt::format("{}", static_cast<const void*>(v.constant.get())) : v.constant ? "large" : "");
   q.emplace_back(to_string(v.type));
   q.push_back(v.dims ? to_string(*v.dims) : "?");
   q.push_back(v.known ? to_string(*v.known) : "?");
@@ -131,6 +137,46 @@ std::string operands_of(const graph& g, const node& n, const bindings& values) {
   return text;
 }
 
+/// Calls `ask`, which infers `n` of `g` with numbers; throws `errc::invalid_input` if its operator refuses them.
+template <class Ask>
+void name_refusal(const graph& g, const node& n, const bindings& values, const Ask& ask) {
+  try {
+    ask();
+  } catch (const error& e) {
+    if (e.code() == errc::invalid_model || e.code() == errc::invalid_input)
+      fail(errc::invalid_input, "{} (its inputs: {})", e.what(), operands_of(g, n, values));
+  }
+}
+
+/// Returns by symbol the first segment whose dims mention it: from that one's binding on it has a value.
+std::map<std::string, uint32_t> segments_of_symbols(const plan& p) {
+  std::map<std::string, uint32_t> first;
+  for (uint32_t s = 0; s < p.segment_count; ++s)
+    for (const std::string& name : p.dims[s].symbols())
+      first.try_emplace(name, s);
+  return first;
+}
+
+/// Returns the first segment whose binding has values for all symbols of a call's operands; nullopt if the program mentions one of them
+/// nowhere: then it has no use for the call either.
+std::optional<uint32_t> segment_of(const graph& g, const node& n, const std::map<std::string, uint32_t>& first) {
+  std::vector<std::string> names;
+  for (const value_id v : n.inputs)
+    if (v != no_value)
+      for (const auto& dims : {g.values[v].dims, g.values[v].known})
+        if (dims)
+          for (const dim& d : *dims)
+            d.collect_symbols(names);
+  uint32_t segment = 0;
+  for (const std::string& name : names) {
+    const auto found = first.find(name);
+    if (found == first.end())
+      return std::nullopt;
+    segment = std::max(segment, found->second);
+  }
+  return segment;
+}
+
 } // namespace
 
 std::vector<std::vector<node_id>> find_open_operands(const plan& p) {
@@ -143,8 +189,7 @@ std::vector<std::vector<node_id>> find_open_operands(const plan& p) {
     if (is_settled(g, n))
       continue;
     const uint32_t segment = p.chunks[p.chunk_of_node[id]].segment;
-    const bool always = std::ranges::all_of(drawn, [&](const bindings& v) { return passes(p, segment, n, v); });
-    if (always)
+    if (always_passes(drawn, [&](const bindings& v) { check_outputs(p, segment, n, v); }))
       continue;
     const auto asks = question_of(g, n); // the layers of a model ask the same: one of them is enough
     if (!asks || asked.emplace(segment, *asks).second)
@@ -153,15 +198,34 @@ std::vector<std::vector<node_id>> find_open_operands(const plan& p) {
   return open;
 }
 
+std::vector<std::vector<node_id>> find_open_calls(const plan& p) {
+  std::vector<std::vector<node_id>> open(p.segment_count);
+  if (!p.program->asked)
+    return open;
+  const graph& g = *p.program->asked;
+  const auto drawn = draw_values(p);
+  const auto first = segments_of_symbols(p);
+  std::set<question> asked;
+  for (node_id id = 0; id < static_cast<node_id>(g.nodes.size()); ++id) {
+    const node& n = g.nodes[id];
+    const auto segment = segment_of(g, n, first);
+    const auto asks = segment ? question_of(g, n) : std::nullopt;
+    if (!segment || (asks && !asked.insert(*asks).second))
+      continue;
+    if (!always_passes(drawn, [&](const bindings& v) { infer_numbers(g, n, v); }))
+      open[*segment].push_back(id);
+  }
+  return open;
+}
+
 void check_operands(const plan& p, uint32_t segment, const bindings& values) {
+  for (node_id id : p.open_calls[segment]) { // before what has taken their place: these have the file's names
+    const graph& g = *p.program->asked;
+    name_refusal(g, g.nodes[id], values, [&] { infer_numbers(g, g.nodes[id], values); });
+  }
   for (node_id id : p.open_operands[segment]) {
     const node& n = p.program->nodes[id];
-    try {
-      check_outputs(p, segment, n, values);
-    } catch (const error& e) {
-      if (e.code() == errc::invalid_model || e.code() == errc::invalid_input)
-        fail(errc::invalid_input, "{} (its inputs: {})", e.what(), operands_of(*p.program, n, values));
-    }
+    name_refusal(*p.program, n, values, [&] { check_outputs(p, segment, n, values); });
   }
 }
 

@@ -1,6 +1,8 @@
 // Operands whose symbolic dims fit each other for some sizes only: an error that names the node, never an answer.
 #include "actors/engine_access.hpp"
+#include "ops/graph_hash.hpp"
 #include "plan/bind/operand_checks.hpp"
+#include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/run_graph.hpp"
@@ -155,4 +157,113 @@ TEST_CASE("a binding asks only nodes whose operands may not fit", "[plan][engine
   const error why = thrown_by([&] { check_operands(*p, 0, {{"n", 3}, {"m", 5}}); });
   CHECK_THAT(why.what(), Contains("inner dims of the product: 3 and 5 differ"));
   CHECK_NOTHROW(check_operands(*p, 0, {{"n", 5}, {"m", 5}}));
+}
+
+namespace {
+
+/// GatedAdd, which becomes a Mul and an Add: x + y · gate.
+value_id gated_add(graph_builder& b, value_id x, value_id y, value_id gate, const std::string& result) {
+  b.g.opsets["com.microsoft"] = 1;
+  return b.call("GatedAdd", {x, y, gate}, {result}, {}, "com.microsoft")[0];
+}
+
+} // namespace
+
+TEST_CASE("what a composition asks of its operands is asked when dims are bound", "[plan][A4]") {
+  graph_builder b;
+  value_id x = b.input("x", {n, 4});
+  const value_id y = b.input("y", {m, 4}), gate = b.input("gate", {n, 1});
+  for (const char* layer : {"first", "second"})
+    x = b.op("Relu", {gated_add(b, x, y, gate, layer)});
+  b.output(x);
+  for (const std::vector<std::string>& devices : std::vector<std::vector<std::string>>{{"cpu"}, {"vulkan:0", "cpu"}}) {
+    engine e = make_engine({.devices = devices}, {.gpu_validation = gpus_are_validated()});
+    for (const bool fuse : {true, false}) {
+      const session s = e.load(b.g, {.fuse = fuse});
+      const auto inputs = [](int64_t rows) {
+        return named_tensors{{"x", ones({3, 4})}, {"y", ones({rows, 4})}, {"gate", ones({3, 1})}};
+      };
+      CHECK_NOTHROW(s.run(inputs(3)));
+      CHECK(plan_of(s, inputs(3))->open_calls.at(0).size() == 1); // the second asks the same
+      const error why = thrown_by([&] { s.run(inputs(1)); });     // the Add broadcasts
+      CHECK(why.code() == errc::invalid_input);
+      CHECK_THAT(why.what(), Contains("com.microsoft.GatedAdd 'GatedAdd_first'") && Contains("y and x") &&
+                                 Contains("(its inputs: 'x' [3, 4], 'y' [1, 4], 'gate' [3, 1])"));
+    }
+    CHECK(gpu_messages(e).empty());
+  }
+}
+
+TEST_CASE("a composition of equal symbols, or of numbers, is not asked again", "[plan]") {
+  for (const dim& rows : {n, dim(3)}) {
+    graph_builder b;
+    b.output(gated_add(b, b.input("x", {rows, 4}), b.input("y", {rows, 4}), b.input("gate", {rows, 1}), "call"));
+    engine e({.devices = {"cpu"}});
+    const auto p = plan_of(e.load(b.g), {{"x", ones({3, 4})}, {"y", ones({3, 4})}, {"gate", ones({3, 1})}});
+    CHECK(p->open_calls.at(0).empty());
+  }
+}
+
+TEST_CASE("a composition is asked in the segment that knows its operands' dims", "[plan]") {
+  graph_builder b;
+  const value_id found = b.op("NonZero", {b.input("flags", {n})});
+  const value_id x = b.op("Cast", {found}, attrs_of({{"to", static_cast<int64_t>(dtype::float32)}}));
+  b.output(gated_add(b, x, b.input("y", {1, m}), b.input("gate", {1, 1}), "call"));
+  engine e({.devices = {"cpu"}});
+  const session s = e.load(b.g);
+  const auto inputs = [](int64_t columns) {
+    return named_tensors{{"flags", ones({3})}, {"y", ones({1, columns})}, {"gate", ones({1, 1})}};
+  };
+  CHECK_NOTHROW(s.run(inputs(3)));
+  const error why = thrown_by([&] { s.run(inputs(1)); });
+  CHECK(why.code() == errc::invalid_input);
+  CHECK_THAT(why.what(), Contains("GatedAdd 'GatedAdd_call'") && Contains("'y' [1, 1]"));
+}
+
+TEST_CASE("a composition in the body of a Loop is asked in each execution", "[plan]") {
+  graph_builder b;
+  const value_id trips = b.input("trips", {}, dtype::int64), go_on = b.constant("true", tensor::scalar(true));
+  const value_id x = b.input("x", {n, 4}), y = b.input("y", {m, 4}), gate = b.input("gate", {n, 1});
+  b.output(add_loop(b, "loop", trips, go_on, x, [&](body_builder& body, value_id, value_id go, value_id sum) {
+    return std::pair(go, gated_add(body, sum, body.capture(y), body.capture(gate), "call"));
+  }));
+  engine e({.devices = {"cpu"}});
+  const session s = e.load(b.g);
+  const auto inputs = [](int64_t rows) {
+    return named_tensors{
+        {"trips", tensor::scalar(int64_t{2})}, {"x", ones({3, 4})}, {"y", ones({rows, 4})}, {"gate", ones({3, 1})}};
+  };
+  CHECK_NOTHROW(s.run(inputs(3)));
+  const error why = thrown_by([&] { s.run(inputs(1)); });
+  CHECK(why.code() == errc::invalid_input);
+  CHECK_THAT(why.what(), Contains("GatedAdd 'GatedAdd_call'") && Contains("y and x"));
+}
+
+TEST_CASE("attention that a model modifies asks for what it did before it was taken apart", "[plan]") {
+  graph_builder b(26);
+  b.g.opsets["ai.onnx.preview"] = 1;
+  const value_id q = b.input("q", {n, 2, 3, 8}), k = b.input("k", {m, 2, 5, 8}), v = b.input("v", {m, 2, 5, 8});
+  body_builder doubled(&b);
+  const value_id score = doubled.input("score", {n, 2, 3, 5});
+  doubled.output(doubled.op("Add", {score, score}));
+  b.output(add_control(b, "FlexAttention", "flex", {q, k, v}, {{"score_mod", &doubled}}, 1)[0]);
+  b.g.nodes.back().domain = "ai.onnx.preview";
+  engine e({.devices = {"cpu"}});
+  const session s = e.load(b.g);
+  const auto inputs = [](int64_t batch) {
+    return named_tensors{{"q", ones({4, 2, 3, 8})}, {"k", ones({batch, 2, 5, 8})}, {"v", ones({batch, 2, 5, 8})}};
+  };
+  CHECK_NOTHROW(s.run(inputs(4)));
+  const error why = thrown_by([&] { s.run(inputs(1)); }); // MatMul broadcasts
+  CHECK_THAT(why.what(), Contains("FlexAttention 'flex'") && Contains("batch") && Contains("'k' [1, 2, 5, 8]"));
+}
+
+TEST_CASE("what compositions asked is part of a program's hash, but not of its structure", "[plan]") {
+  graph_builder b;
+  b.output(gated_add(b, b.input("x", {n, 4}), b.input("y", {m, 4}), b.input("gate", {n, 1}), "call"));
+  const graph asks = rewrite(b.g, {});
+  graph silent = asks;
+  silent.asked.reset();
+  CHECK(hash_of(asks) != hash_of(silent)); // else a session could take the plan of the other
+  CHECK(structure_of(asks) == structure_of(silent));
 }
