@@ -9,6 +9,7 @@
 #include "ops/families.hpp"
 #include "ops/head_layout.hpp"
 #include "ops/operand.hpp"
+#include "ops/require_broadcast.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -78,9 +79,20 @@ attention_dims parse_attention(const attributes& attrs, const DimsOf& dims_of, c
   return d;
 }
 
+/// Throws `errc::invalid_model` if a mask does not spread over the scores, as far as numbers tell. A single column is broadcast, as any
+/// other dim; a shorter row masks the rest.
+void require_mask(std::span<const dim> mask, const attention_dims& d) {
+  const dim columns = mask.empty() ? dim(1) : mask.back(), keys = d.total();
+  if (columns.is_constant() && !columns.is(1) && keys.is_constant() && columns.constant() > keys.constant())
+    fail(errc::invalid_model, "attn_mask has {} columns, but there are {} keys", columns.constant(), keys.constant());
+  require_broadcast(mask, symbolic_shape{d.batch, d.q_heads, d.queries, columns}, "attn_mask");
+}
+
 void infer_attention(infer_context& c) {
   const attention_dims d = parse_attention(
       c.attrs(), [&](size_t i) { return c.dims(i); }, [&](size_t i) { return c.has_input(i); });
+  if (c.has_input(mask_input) && c.has_rank(mask_input))
+    require_mask(c.dims(mask_input), d);
   for (const size_t i : {1, 2})
     if (!(types::floats & set_of(c.type(i))))
       fail(errc::invalid_model, "keys and values are floats, not {}", to_string(c.type(i)));
@@ -141,17 +153,8 @@ public:
     if (!c.has_input(mask_input))
       return;
     const const_view& mask = c.input(mask_input);
-    mask_keys_ = mask.dims.empty() ? 1 : mask.dims.back();
-    // A single column is broadcast, as any other dim; a shorter row ends early.
-    const int64_t columns = mask_keys_ == 1 ? s.total() : mask_keys_;
-    if (columns > s.total())
-      fail(errc::invalid_input, "attn_mask has {} columns, but there are {} keys", columns, s.total());
-    mask_keys_ = columns;
-    const shape target{s.batch, s.q_heads, s.queries, columns};
-    if (broadcast(mask.dims, target) != target)
-      fail(errc::invalid_input, "attn_mask of shape {} does not broadcast to {}", to_string(mask.dims),
-           to_string(target));
-    strides_ = broadcast_strides(mask.dims, target);
+    mask_keys_ = mask.dims.empty() || mask.dims.back() == 1 ? s.total() : mask.dims.back();
+    strides_ = broadcast_strides(mask.dims, shape{s.batch, s.q_heads, s.queries, mask_keys_});
     if (mask.type == dtype::boolean)
       flags_ = mask.as<uint8_t>();
     else
@@ -255,6 +258,8 @@ void attend(kernel_context& c, const sizes& s, const score_options& o) {
 void attention(kernel_context& c) {
   const attention_dims d = parse_attention(
       c.attrs(), [&](size_t i) { return to_symbolic(c.input(i).dims); }, [&](size_t i) { return c.has_input(i); });
+  if (c.has_input(mask_input))
+    require_mask(to_symbolic(c.input(mask_input).dims), d);
   const sizes s{d.batch.constant(),   d.q_heads.constant(),    d.kv_heads.constant(),
                 d.queries.constant(), d.keys.constant(),       d.past.constant(),
                 d.head.constant(),    d.value_head.constant(), d.flat};

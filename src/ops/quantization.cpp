@@ -22,6 +22,17 @@ void require_zero_point(const infer_context& c, size_t zero, size_t of) {
     fail(errc::invalid_model, "a zero point is {}, its operand {}", to_string(c.type(zero)), to_string(c.type(of)));
 }
 
+void require_parameter(const infer_context& c, size_t i, std::initializer_list<dim> counts) {
+  if (!c.has_input(i) || !c.has_rank(i) || !is_constant(c.dims(i)))
+    return;
+  const dim size = volume(std::span<const dim>(c.dims(i)));
+  const bool fits = size.is(1) || std::any_of(counts.begin(), counts.end(),
+                                              [&](const dim& count) { return !count.is_constant() || count == size; });
+  if (!fits)
+    fail(errc::invalid_model, "scale or zero point {} of shape {} must have one element{}", i, to_string(c.dims(i)),
+         counts.size() ? fmt::format(", or {}", counts.begin()->to_string()) : "");
+}
+
 quantization_runs::quantization_runs(std::span<const int64_t> dims, std::span<const int64_t> scale, int64_t axis,
                                      int64_t block_size) {
   total_ = volume(dims);

@@ -50,6 +50,10 @@ void require_bytes(dtype type);
 /// Throws `errc::invalid_model` if zero point `zero`, where it is there, is of another type than the operand `of` that it is for.
 void require_zero_point(const infer_context& c, size_t zero, size_t of);
 
+/// Throws `errc::invalid_model` unless scale or zero point `i`, where it is there, has one element or as many as one of `counts`, as far as
+/// numbers tell.
+void require_parameter(const infer_context& c, size_t i, std::initializer_list<dim> counts = {});
+
 /// Limits of an integer type that is quantised to, as floats.
 struct quantized_range {
   float low, high;

@@ -6,6 +6,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/operand.hpp"
 #include "ops/quantization.hpp"
 #include "ops/window.hpp"
 
@@ -159,7 +160,10 @@ void infer_conv_integer(infer_context& c) {
   require_bytes(c.type(1));
   require_zero_point(c, 2, 0);
   require_zero_point(c, 3, 1);
-  c.set_output(0, dtype::int32, output_dims(c.attrs(), c.dims(0), c.dims(1)));
+  const symbolic_shape y = output_dims(c.attrs(), c.dims(0), c.dims(1));
+  require_parameter(c, 2);
+  require_parameter(c, 3, {y[1]});
+  c.set_output(0, dtype::int32, y);
 }
 
 void infer_qlinear_conv(infer_context& c) {
@@ -167,7 +171,14 @@ void infer_qlinear_conv(infer_context& c) {
   require_bytes(c.type(7));
   require_zero_point(c, 2, 0);
   require_zero_point(c, 5, 3);
-  c.set_output(0, c.type(7), output_dims(c.attrs(), c.dims(0), c.dims(3)));
+  const symbolic_shape y = output_dims(c.attrs(), c.dims(0), c.dims(3));
+  for (const size_t of_tensor : {1, 2, 6, 7})
+    require_parameter(c, of_tensor);
+  for (const size_t of_filters : {4, 5})
+    require_parameter(c, of_filters, {y[1]});
+  if (c.has_input(8) && c.has_rank(8))
+    require_same(volume(std::span<const dim>(c.dims(8))), y[1], "elements of the bias and filters");
+  c.set_output(0, c.type(7), y);
 }
 
 op_cost quantized_conv_cost(const call_shapes& call, size_t weights) {

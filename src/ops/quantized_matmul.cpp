@@ -71,11 +71,13 @@ parameter read_parameter(const kernel_context& c, size_t i, int64_t count, int64
   return p;
 }
 
-std::span<const int64_t> batch_of(std::span<const int64_t> dims) {
-  return dims.size() > 2 ? dims.first(dims.size() - 2) : std::span<const int64_t>();
+template <class Dim>
+std::span<const Dim> batch_of(std::span<const Dim> dims) {
+  return dims.size() > 2 ? dims.first(dims.size() - 2) : std::span<const Dim>();
 }
 
-int64_t matrix_count(std::span<const int64_t> dims) {
+template <class Dim>
+Dim matrix_count(std::span<const Dim> dims) {
   return volume(batch_of(dims));
 }
 
@@ -151,11 +153,20 @@ void qlinear_matmul(kernel_context& c) {
   });
 }
 
+/// Checks zero points or scales of A (input 0) and B (input `b`): one, or one for each row or column, of each matrix too.
+void require_parameters(const infer_context& c, size_t b, const integer_product& p, size_t of_a, size_t of_b) {
+  const std::span<const dim> left = c.dims(0), right = c.dims(b);
+  require_parameter(c, of_a, {p.rows, p.rows * matrix_count(left)});
+  require_parameter(c, of_b, {p.columns, p.columns * matrix_count(right)});
+}
+
 void infer_matmul_integer(infer_context& c) {
   require_bytes(c.type(1));
   require_zero_point(c, 2, 0);
   require_zero_point(c, 3, 1);
-  c.set_output(0, dtype::int32, parse_product(c.dims(0), c.dims(1)).out);
+  const integer_product p = parse_product(c.dims(0), c.dims(1));
+  require_parameters(c, 1, p, 2, 3);
+  c.set_output(0, dtype::int32, p.out);
 }
 
 void infer_qlinear_matmul(infer_context& c) {
@@ -163,7 +174,10 @@ void infer_qlinear_matmul(infer_context& c) {
   require_bytes(c.type(7));
   require_zero_point(c, 2, 0);
   require_zero_point(c, 5, 3);
-  c.set_output(0, c.type(7), parse_product(c.dims(0), c.dims(3)).out);
+  const integer_product p = parse_product(c.dims(0), c.dims(3));
+  require_parameters(c, 3, p, 1, 4);
+  require_parameters(c, 3, p, 2, 5);
+  c.set_output(0, c.type(7), p.out);
 }
 
 op_cost quantized_matmul_cost(const call_shapes& call, size_t right) {
