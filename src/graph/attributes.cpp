@@ -1,5 +1,7 @@
 #include "graph/attributes.hpp"
 
+#include "graph/attribute_kind.hpp"
+
 namespace troupe {
 namespace {
 
@@ -7,7 +9,8 @@ template <class T>
 const T& as(const attribute& value, std::string_view name) {
   if (const T* typed = std::get_if<T>(&value))
     return *typed;
-  fail(errc::invalid_model, "attribute '{}' has the wrong type", name);
+  fail(errc::invalid_model, "attribute '{}' is {}, but must be {}", name, attribute_kind_names[value.index()],
+       attribute_kind_names[attribute(T()).index()]);
 }
 
 const attribute& required(const attribute* found, std::string_view name) {

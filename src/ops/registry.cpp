@@ -1,5 +1,6 @@
 #include "ops/registry.hpp"
 
+#include "ops/attribute_kinds.hpp"
 #include "ops/deferred.hpp"
 #include "ops/flex_attention.hpp"
 #include "ops/node_origin.hpp"
@@ -224,6 +225,7 @@ void resolve_node(node& n, const std::map<std::string, int64_t>& opsets) {
       fail(errc::unsupported, "{}: operator {} of opset {} is not supported", describe(n), n.op_type, opset);
   }
   check_arity(n);
+  check_attribute_kinds(n);
 }
 
 void resolve(graph& g) {

@@ -35,7 +35,7 @@ TEST_CASE("an attribute that is missing or of another type is named", "[graph]")
        {thrown_by([&] { attrs.real("axis"); }), thrown_by([&] { attrs.text("axis", "none"); }),
         thrown_by([&] { attrs.integers("axis", {}); }), thrown_by([&] { attrs.tensor_value("axis"); })}) {
     CHECK(e.code() == errc::invalid_model);
-    CHECK(std::string(e.what()).find("'axis' has the wrong type") != std::string::npos);
+    CHECK(std::string(e.what()).find("'axis' is an integer, but must be a") != std::string::npos);
   }
   CHECK(std::string(thrown_by([&] { attrs.integer("to"); }).what()).find("'to' is missing") != std::string::npos);
 }

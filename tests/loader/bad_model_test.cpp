@@ -131,6 +131,41 @@ TEST_CASE("names that are missing or defined twice, cycles, wrong arity", "[load
   CHECK_THAT(error_after([](auto& m) { m.mutable_graph()->mutable_node(0)->add_output("z"); }), Contains("2 outputs"));
 }
 
+TEST_CASE("an attribute of another kind than operators read is refused, whether or not anything would read it",
+          "[loader]") {
+  const auto with_attribute = [](const std::string& op, const std::function<void(onnx::AttributeProto&)>& fill) {
+    return error_after([&](auto& m) {
+      auto& n = *m.mutable_graph()->mutable_node(0);
+      n.set_op_type(op);
+      n.set_name("the node");
+      fill(*n.add_attribute());
+    });
+  };
+  const auto text = [](const char* name) {
+    return [=](onnx::AttributeProto& a) {
+      a.set_name(name);
+      a.set_type(onnx::AttributeProto::STRING);
+      a.set_s("1");
+    };
+  };
+  const auto one_float = [](const char* name) {
+    return [=](onnx::AttributeProto& a) {
+      a.set_name(name);
+      a.set_type(onnx::AttributeProto::FLOAT);
+      a.set_f(3);
+    };
+  };
+  CHECK(with_attribute("Softmax", text("axis")) ==
+        "invalid_model: model: Softmax 'the node': attribute 'axis' is a string, but must be an integer");
+  CHECK_THAT(with_attribute("MaxPool", one_float("kernel_shape")),
+             Contains("attribute 'kernel_shape' is a float, but must be a list of integers"));
+  CHECK_THAT(with_attribute("EyeLike", text("k")), Contains("attribute 'k' is a string, but must be an integer"));
+  CHECK_THAT(with_attribute("Dropout", one_float("seed")),
+             Contains("attribute 'seed' is a float, but must be an integer"));
+  CHECK(with_attribute("Bernoulli", one_float("seed")) == "");
+  CHECK(with_attribute("Relu", text("an exporter's own")) == "");
+}
+
 TEST_CASE("operands that an operator cannot do without are refused where they are left out", "[loader]") {
   const auto with_node = [](const std::string& op, const std::vector<std::string>& inputs, int64_t opset) {
     return error_after([&](auto& m) {
