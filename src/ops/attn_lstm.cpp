@@ -90,6 +90,7 @@ void infer_attn_lstm(infer_context& c) {
     if (c.has_input(i) && c.type(i) != wanted)
       fail(errc::invalid_model, "input {} is {}, not {}", i, to_string(c.type(i)), to_string(wanted));
   }
+  parse_activations(c.attrs(), lstm_activations(), d.directions);
   const dim n = d.directions, h = d.hidden;
   c.set_output(0, c.type(0), {d.steps, n, d.batch, h});
   c.set_output(1, c.type(0), {n, d.batch, h});
@@ -255,7 +256,7 @@ void attn_lstm(kernel_context& c) {
                      d.depth.constant(),  d.scores.constant(),
                      d.found.constant(),  d.hidden,
                      d.directions,        d.reverse};
-  const auto activations = parse_activations(c.attrs(), {"sigmoid", "tanh", "tanh"}, s.directions);
+  const auto activations = parse_activations(c.attrs(), lstm_activations(), s.directions);
   visit_compute(c.input(0).type, [&](auto tag) {
     using C = typename decltype(tag)::type;
     attn_operands<C> o(c, s);

@@ -48,11 +48,20 @@ void bitwise(kernel_context& c) {
   });
 }
 
-void bit_shift(kernel_context& c) {
-  const std::string direction = c.attrs().text("direction", "");
+bool shifts_left(const attributes& attrs) {
+  const std::string direction = attrs.text("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
-    fail(errc::invalid_model, "attribute 'direction' is '{}', not 'LEFT' or 'RIGHT'", direction);
-  direction == "LEFT" ? bitwise<scalar_code::shift_left>(c) : bitwise<scalar_code::shift_right>(c);
+    fail(errc::invalid_model, "attribute 'direction' is '{}', not LEFT or RIGHT", direction);
+  return direction == "LEFT";
+}
+
+void infer_bit_shift(infer_context& c) {
+  shifts_left(c.attrs());
+  infer_broadcast(c);
+}
+
+void bit_shift(kernel_context& c) {
+  shifts_left(c.attrs()) ? bitwise<scalar_code::shift_left>(c) : bitwise<scalar_code::shift_right>(c);
 }
 
 /// Until opset 6 a slope of one dim runs along the channels, axis 1.
@@ -138,7 +147,7 @@ constexpr auto binary_rows = std::to_array<op_def>({
     prelu_row(1, prelu_1),
     prelu_row(7, arithmetic<scalar_code::leaky_relu>),
     binary_row("Mod", 10, types::numeric, infer_modulo, modulo),
-    binary_row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift),
+    binary_row("BitShift", 11, types::unsigned_ints, infer_bit_shift, bit_shift),
     binary_row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<scalar_code::bits_and>),
     binary_row("BitwiseOr", 18, types::integers, infer_broadcast, bitwise<scalar_code::bits_or>),
     binary_row("BitwiseXor", 18, types::integers, infer_broadcast, bitwise<scalar_code::bits_xor>),

@@ -21,7 +21,7 @@ pad_mode mode_of(const attributes& attrs) {
     return pad_mode::edge;
   if (mode == "wrap")
     return pad_mode::wrap;
-  fail(errc::invalid_model, "unknown mode '{}' of Pad", mode);
+  fail(errc::invalid_model, "attribute 'mode' is '{}', not constant, reflect, edge or wrap", mode);
 }
 
 /// Pads of all axes, begin and end, from the listed ones (those of `axes`, all if absent).
@@ -42,7 +42,6 @@ std::vector<std::pair<T, T>> all_pads(const std::vector<T>& listed, const std::o
 }
 
 void infer_pads(infer_context& c, const std::vector<dim>& listed, const std::optional<std::vector<int64_t>>& axes) {
-  mode_of(c.attrs());
   symbolic_shape out = c.dims(0);
   const auto pads = all_pads(listed, axes, out.size());
   for (size_t i = 0; i < out.size(); ++i) {
@@ -54,11 +53,13 @@ void infer_pads(infer_context& c, const std::vector<dim>& listed, const std::opt
 }
 
 void infer_pad_1(infer_context& c) {
+  mode_of(c.attrs());
   const auto pads = c.attrs().integers(c.attrs().has("pads") ? "pads" : "paddings");
   infer_pads(c, {pads.begin(), pads.end()}, std::nullopt);
 }
 
 void infer_pad(infer_context& c) {
+  mode_of(c.attrs()); // even if the pads are not known yet
   infer_pads(c, c.require_known(1), c.has_input(3) ? std::optional(c.require_constants(3)) : std::nullopt);
 }
 

@@ -69,10 +69,19 @@ recurrent_dims parse_dims(const attributes& attrs, const DimsOf& dims_of, const 
   return d;
 }
 
+std::vector<std::string> default_activations(cell_kind kind) {
+  switch (kind) {
+    case cell_kind::lstm: return lstm_activations();
+    case cell_kind::gru: return {"sigmoid", "tanh"};
+    default: return {"tanh"};
+  }
+}
+
 template <cell_kind Kind>
 void infer_recurrent(infer_context& c) {
   const recurrent_dims d = parse_dims<Kind>(
       c.attrs(), [&](size_t i) { return c.dims(i); }, [&](size_t i) { return c.has_input(i); });
+  parse_activations(c.attrs(), default_activations(Kind), d.directions);
   const dim n = d.directions;
   const symbolic_shape state =
       d.batch_first ? symbolic_shape{d.batch, n, d.hidden} : symbolic_shape{n, d.batch, d.hidden};
@@ -244,14 +253,6 @@ void run_direction(const attributes& attrs, call_operands<C>& o, const recurrent
   }
   store_state(o.y_h, h, s, d);
   store_state(o.y_c, cell, s, d);
-}
-
-std::vector<std::string> default_activations(cell_kind kind) {
-  switch (kind) {
-    case cell_kind::lstm: return {"sigmoid", "tanh", "tanh"};
-    case cell_kind::gru: return {"sigmoid", "tanh"};
-    default: return {"tanh"};
-  }
 }
 
 template <cell_kind Kind>

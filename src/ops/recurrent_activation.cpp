@@ -21,7 +21,7 @@ const scalar_function& find_activation(const std::string& name) {
   for (const scalar_function& f : scalar_functions)
     if (is_activation(f) && in_lower_case(f.name) == in_lower_case(name))
       return f;
-  fail(errc::unsupported, "unknown activation '{}'", name);
+  fail(errc::invalid_model, "attribute 'activations' has '{}', which is none", name);
 }
 
 } // namespace

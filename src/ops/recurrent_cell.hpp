@@ -44,6 +44,11 @@ struct cell_operands {
   double limit(double x) const { return std::clamp(x, -clip, clip); }
 };
 
+/// The activations of a direction if none are stated: of the gates, the new cell, the output.
+inline std::vector<std::string> lstm_activations() {
+  return {"sigmoid", "tanh", "tanh"};
+}
+
 /// LSTM (gates i o f c): C = f∘C + i∘c, h = o∘tanh(C); peepholes add P∘C to i, f (before) and o (after the update).
 template <class C>
 void lstm_cell(const cell_operands<C>& o) {

@@ -11,7 +11,9 @@
 #include "ops/movement.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <fmt/ranges.h>
 #include <limits>
 
 namespace troupe {
@@ -64,8 +66,6 @@ dim scaled(const dim& in, float scale) {
 /// The scale that all axes share when the aspect ratio is kept: the smallest (not_larger) or largest of sizes / dims.
 double common_scale(const std::string& policy, std::span<const int64_t> in, std::span<const int64_t> sizes,
                     std::span<const size_t> axes) {
-  if (policy != "not_larger" && policy != "not_smaller")
-    fail(errc::invalid_model, "unknown keep_aspect_ratio_policy '{}'", policy);
   double scale = 0;
   for (size_t i = 0; i < axes.size(); ++i) {
     if (in[axes[i]] == 0)
@@ -100,7 +100,29 @@ std::vector<double> optional_numbers(const tensor& t) {
   return t.defined() ? to_double(t.view()) : std::vector<double>{};
 }
 
+/// Throws `errc::invalid_model` unless an attribute is one of the words that ONNX knows; absent ones are.
+void require_word(const attributes& attrs, std::string_view name, std::span<const std::string_view> known) {
+  const std::string word = attrs.text(name, std::string(known[0]));
+  if (std::ranges::count(known, word) == 0)
+    fail(errc::invalid_model, "attribute '{}' is '{}', not {}", name, word, fmt::join(known, " or "));
+}
+
+void check_words(const attributes& attrs) {
+  static constexpr std::array<std::string_view, 4> modes{"nearest", "linear", "cubic", "bilinear"};
+  static constexpr std::array<std::string_view, 7> coordinates{
+      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+      "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+  static constexpr std::array<std::string_view, 4> roundings{"round_prefer_floor", "round_prefer_ceil", "floor",
+                                                             "ceil"};
+  static constexpr std::array<std::string_view, 3> policies{"stretch", "not_larger", "not_smaller"};
+  require_word(attrs, "mode", modes);
+  require_word(attrs, "coordinate_transformation_mode", coordinates);
+  require_word(attrs, "nearest_mode", roundings);
+  require_word(attrs, "keep_aspect_ratio_policy", policies);
+}
+
 void infer_resize(infer_context& c) {
+  check_words(c.attrs());
   const operands at = operands_of(c.input_count());
   const symbolic_shape& in = c.dims(0);
   const auto axes = axes_of(c.attrs(), in.size());

@@ -6,6 +6,7 @@
 #include "ops/strided_copy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace troupe {
@@ -29,14 +30,16 @@ void visit_reduction(const std::string& reduction, dtype type, F&& apply) {
     numeric([](auto a, auto b) { return static_cast<decltype(a)>(wide<decltype(a)>(a) * wide<decltype(a)>(b)); });
   else if (reduction == "max")
     numeric([](auto a, auto b) { return a < b || b != b ? b : a; });
-  else if (reduction == "min")
+  else // min
     numeric([](auto a, auto b) { return b < a || b != b ? b : a; });
-  else
-    fail(errc::invalid_model, "unknown reduction '{}'", reduction);
 }
 
 std::string reduction_of(const attributes& attrs) {
-  return attrs.text("reduction", "none");
+  std::string reduction = attrs.text("reduction", "none");
+  static constexpr std::array<std::string_view, 5> known{"none", "add", "mul", "max", "min"};
+  if (std::ranges::count(known, reduction) == 0)
+    fail(errc::invalid_model, "attribute 'reduction' is '{}', not none, add, mul, max or min", reduction);
+  return reduction;
 }
 
 /// Throws if indices are known to reach beyond the data in another axis than that of the indices.
@@ -47,6 +50,7 @@ void require_reach(std::span<const dim> indices, std::span<const dim> data, size
 }
 
 void infer_scatter_elements(infer_context& c) {
+  reduction_of(c.attrs());
   if (c.rank(0) != c.rank(1) || c.rank(1) != c.rank(2))
     fail(errc::invalid_model, "ranks of data {}, indices {} and updates {} differ", c.rank(0), c.rank(1), c.rank(2));
   require_same_dims(c.dims(1), c.dims(2), "indices and updates");
@@ -89,6 +93,7 @@ size_t tuple_length(int64_t length, size_t data_rank) {
 }
 
 void infer_scatter_nd(infer_context& c) {
+  reduction_of(c.attrs());
   const symbolic_shape &data = c.dims(0), &indices = c.dims(1);
   if (indices.empty())
     fail(errc::invalid_model, "the indices of ScatterND have rank 0");
@@ -126,7 +131,16 @@ void scatter_nd_kernel(kernel_context& c) {
   });
 }
 
+/// Whether an update that reaches beyond the cache's end goes on at its beginning.
+bool wraps_around(const attributes& attrs) {
+  const std::string mode = attrs.text("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    fail(errc::invalid_model, "attribute 'mode' is '{}', not linear or circular", mode);
+  return mode == "circular";
+}
+
 void infer_tensor_scatter(infer_context& c) {
+  wraps_around(c.attrs());
   if (c.rank(0) != c.rank(1) || c.rank(0) < 2)
     fail(errc::invalid_model, "cache of rank {} and update of rank {}", c.rank(0), c.rank(1));
   const size_t axis = c.axis("axis", -2, c.rank(0));
@@ -156,10 +170,7 @@ void tensor_scatter_kernel(kernel_context& c) {
   for (size_t i = 0; i < out.dims.size(); ++i)
     if (i != axis ? update.dims[i] != out.dims[i] : update.dims[i] > out.dims[i])
       fail(errc::invalid_input, "update {} does not fit cache {}", to_string(update.dims), to_string(out.dims));
-  const std::string mode = c.attrs().text("mode", "linear");
-  if (mode != "linear" && mode != "circular")
-    fail(errc::invalid_model, "unknown mode '{}' of TensorScatter", mode);
-  const bool clears = mode == "linear" && c.attrs().integer("clear_after", 0) != 0;
+  const bool wraps = wraps_around(c.attrs()), clears = !wraps && c.attrs().integer("clear_after", 0) != 0;
   const int64_t batches = out.dims[0], middle = product(out.dims, 1, axis), n = out.dims[axis], m = update.dims[axis];
   const int64_t inner = product(out.dims, axis + 1, out.dims.size());
   std::vector<int64_t> starts(static_cast<size_t>(batches), 0);
@@ -170,7 +181,7 @@ void tensor_scatter_kernel(kernel_context& c) {
   for (int64_t b = 0; b < batches; ++b) {
     const int64_t start = starts[static_cast<size_t>(b)];
     for (int64_t i = 0; i < m; ++i) {
-      if (start < 0 || start >= std::max<int64_t>(n, 1) || (mode == "linear" && start > n - m))
+      if (start < 0 || start >= std::max<int64_t>(n, 1) || (!wraps && start > n - m))
         fail(errc::invalid_input, "write index {} with {} updates leaves a cache of {}", start, m, n);
       copy_strided(out.type, element_at(out.type, update.data, (b * middle * m + i) * inner),
                    element_at(out.type, out.data, (b * middle * n + (start + i) % n) * inner),

@@ -18,7 +18,7 @@ int64_t block_of(const attributes& attrs) {
 bool depth_first(const attributes& attrs) {
   const std::string mode = attrs.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD")
-    fail(errc::invalid_model, "unknown mode '{}' of DepthToSpace", mode);
+    fail(errc::invalid_model, "attribute 'mode' is '{}', not DCR or CRD", mode);
   return mode == "DCR";
 }
 

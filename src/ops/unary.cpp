@@ -33,15 +33,18 @@ constexpr bool maps(const scalar_function& f) {
   return takes<T>(f) && f.values() == 1;
 }
 
+scalar_call checked_call(const scalar_function& row, const attributes& attrs) {
+  if (auto call = scalar_call_of(row, attrs))
+    return *std::move(call);
+  fail(errc::invalid_model, "attribute 'approximate' is '{}', not none or tanh", attrs.text("approximate", ""));
+}
+
 void run_scalar(kernel_context& c, const scalar_function& row) {
-  const auto call = scalar_call_of(row, c.attrs());
-  if (!call)
-    fail(errc::invalid_model, "attribute 'approximate' is '{}', not 'none' or 'tanh'",
-         c.attrs().text("approximate", ""));
+  const scalar_call call = checked_call(row, c.attrs());
   visit_numeric(c.input(0).type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     with_formula<exact_math, &maps<T>>(
-        call->code, [&](auto f) { map_scalar(c.input(0).as<T>(), *call, c.output(0).as<T>(), c.output(0).size(), f); });
+        call.code, [&](auto f) { map_scalar(c.input(0).as<T>(), call, c.output(0).as<T>(), c.output(0).size(), f); });
   });
 }
 
@@ -126,9 +129,15 @@ constexpr op_def clip_row() {
 }
 
 template <size_t Row>
+void infer_scalar(infer_context& c) {
+  checked_call(scalar_functions[Row], c.attrs());
+  infer_same(c);
+}
+
+template <size_t Row>
 constexpr op_def scalar_row() {
   constexpr const scalar_function& f = scalar_functions[Row];
-  op_def def = unary_row(f.name, f.since, scalar_kernel<Row>, f.types);
+  op_def def = unary_row(f.name, f.since, scalar_kernel<Row>, f.types, infer_scalar<Row>);
   def.domain = f.domain;
   if (f.code == scalar_code::absolute)
     def.infer = infer_known_unary<known::absolute>;

@@ -2,6 +2,8 @@
 
 #include "ops/attribute_kinds.hpp"
 #include "support/catch.hpp"
+#include "support/graph_builder.hpp"
+#include "support/thrown.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -90,4 +92,39 @@ TEST_CASE("each attribute that an operator reads has its kind listed", "[ops]") 
     }
   }
   CHECK(found > 300);
+}
+
+TEST_CASE("a word that an operator does not know is refused when shapes are inferred", "[ops]") {
+  const auto refusal = [](const std::string& op, const char* name, const attribute& word, dtype type,
+                          const std::vector<symbolic_shape>& inputs, int64_t opset = 24) {
+    return std::string(test::thrown_by([&] {
+                         test::graph_builder b(opset);
+                         std::vector<value_id> operands;
+                         for (const symbolic_shape& dims : inputs)
+                           operands.push_back(b.input(dims, operands.empty() ? type : dtype::int64));
+                         if (op == "ScatterElements" || op == "ScatterND" || op == "TensorScatter")
+                           b.g.values[operands[op == "TensorScatter" ? 1 : 2]].type = type;
+                         if (op == "BitShift" || op == "LSTM" || op == "GRU" || op == "RNN")
+                           for (value_id v : operands)
+                             b.g.values[v].type = type;
+                         b.inferred(op, operands, test::attrs_of({{name, word}}));
+                       }).what());
+  };
+  using Catch::Contains;
+  const std::string none = "no such";
+  const std::vector<symbolic_shape> recurrent{{5, 2, 4}, {1, 3, 4}, {1, 3, 3}};
+  CHECK_THAT(refusal("BitShift", "direction", none, dtype::uint8, {{4}, {4}}),
+             Contains("'direction' is 'no such', not LEFT"));
+  CHECK_THAT(refusal("Gelu", "approximate", none, dtype::float32, {{4}}),
+             Contains("'approximate' is 'no such', not none"));
+  CHECK_THAT(refusal("Pad", "mode", none, dtype::float32, {{4}, {2}}), Contains("'mode' is 'no such', not constant"));
+  CHECK_THAT(refusal("ScatterElements", "reduction", none, dtype::float32, {{4}, {2}, {2}}),
+             Contains("'reduction' is"));
+  CHECK_THAT(refusal("ScatterND", "reduction", none, dtype::float32, {{4}, {2, 1}, {2}}), Contains("'reduction' is"));
+  CHECK_THAT(refusal("TensorScatter", "mode", none, dtype::float32, {{2, 4, 3}, {2, 1, 3}}), Contains("'mode' is"));
+  CHECK_THAT(refusal("RNN", "activations", std::vector{none}, dtype::float32, recurrent),
+             Contains("'activations' has"));
+  for (const char* name : {"mode", "coordinate_transformation_mode", "nearest_mode", "keep_aspect_ratio_policy"})
+    CHECK_THAT(refusal("Resize", name, none, dtype::float32, {{4}}),
+               Contains(fmt::format("'{}' is 'no such', not", name)));
 }
