@@ -137,6 +137,23 @@ int64_t limit(int64_t base, int64_t each, int64_t count) {
   return checked_add(base, checked_mul(each, count));
 }
 
+std::vector<dtype> output_types(const graph& g) {
+  std::vector<dtype> types;
+  for (value_id v : g.outputs)
+    types.push_back(g.values[v].type);
+  return types;
+}
+
+/// Throws if an output has another type than the model declares: a reader would take its bytes for something else.
+void check_output_types(const graph& g, const std::vector<dtype>& declared) {
+  for (size_t i = 0; i < g.outputs.size(); ++i) {
+    const value& made = g.values[g.outputs[i]];
+    if (declared[i] != dtype::undefined && made.type != dtype::undefined && made.type != declared[i])
+      fail(errc::invalid_model, "output '{}' is declared as {}, but the model computes {}", made.name,
+           to_string(declared[i]), to_string(made.type));
+  }
+}
+
 graph rewrite_within_limits(graph g, const rewrite_options& options, const step_observer& observe) {
   const auto show = [&](std::string_view step) {
     if (observe)
@@ -152,7 +169,9 @@ graph rewrite_within_limits(graph g, const rewrite_options& options, const step_
   if (std::any_of(g.nodes.begin(), g.nodes.end(), has_body))
     for (const value& v : g.values)
       context.names.try_emplace(v.name, 0);
+  const std::vector<dtype> declared = output_types(g);
   infer_and_fold(g, context);
+  check_output_types(g, declared);
   show("infer_and_fold");
   simplify(g, options, observe);
   finish_outputs(g);

@@ -3,6 +3,7 @@
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
+#include "support/thrown.hpp"
 
 #include <chrono>
 
@@ -222,4 +223,16 @@ TEST_CASE("rewriting is near-linear", "[rewrite]") {
   rewrite_ms(2000);
   const double small = rewrite_ms(2000), large = rewrite_ms(16000);
   CHECK(large < 40 * small + 50); // 8 times the nodes; quadratic time would be 64 times
+}
+
+TEST_CASE("an output of another type than the model declares is refused", "[rewrite]") {
+  graph_builder b;
+  const value_id y = b.op("Relu", {b.input({4})}, {}, "y");
+  b.output(y);
+  b.g.values[y].type = dtype::int64;
+  const error e = thrown_by([&] { rewrite(b.g, {}); });
+  CHECK(e.code() == errc::invalid_model);
+  CHECK(std::string(e.what()).find("'y' is declared as int64, but the model computes float32") != std::string::npos);
+  b.g.values[y].type = dtype::undefined;
+  CHECK(rewrite(b.g, {}).outputs.size() == 1);
 }
