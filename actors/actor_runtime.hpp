@@ -18,6 +18,7 @@ public:
   actor_runtime(const engine_options& options, const engine_hooks& hooks);
   ~actor_runtime();
 
+  const engine_options& options() const { return options_; }
   const host& devices() const { return *host_; }
   caf::actor_system& system() { return *system_; }
   /// Where callbacks run.

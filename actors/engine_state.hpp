@@ -20,6 +20,7 @@ struct engine_access {
   static engine make(const engine_options& options, const engine_hooks& hooks) { return {options, hooks}; }
   static actors::actor_runtime& runtime(const engine& e) { return *e.state_->runtime; }
   static const actors::host& devices(const engine& e) { return runtime(e).devices(); }
+  static const actors::actor_runtime& runtime(const session& s) { return *s.state_->runtime; }
   static const model& model_of(const session& s) { return *s.state_->model; }
   /// Who plans a request with these inputs.
   static actors::coordinator_ref coordinator(const session& s, const named_tensors& inputs) {

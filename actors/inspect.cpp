@@ -3,6 +3,9 @@
 #include "actors/engine_access.hpp"
 #include "actors/engine_state.hpp"
 #include "ops/op.hpp"
+#include "plan/place/policies.hpp"
+#include "plan/place/policy_library.hpp"
+#include "plan/show/idle_devices.hpp"
 #include "trace/trace_page.hpp"
 
 #include <algorithm>
@@ -31,7 +34,39 @@ std::vector<bool> made_by_runs(const graph& program) {
   return made;
 }
 
+bool contradicts(const symbolic_shape& stated, const symbolic_shape& inferred) {
+  return !std::ranges::equal(stated, inferred, [](const dim& a, const dim& b) {
+    return !a.is_constant() || !b.is_constant() || a.constant() == b.constant();
+  });
+}
+
+/// Adds a line for each output whose declared shape is not the one that was inferred.
+void add_contradictions(const session& s, const graph& program, std::vector<std::string>& lines) {
+  const std::vector<value_info> outputs = s.outputs();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& stated = outputs[i].dims;
+    const auto& inferred = program.values[program.outputs.at(i)].dims;
+    if (stated && inferred && contradicts(*stated, *inferred))
+      lines.push_back(fmt::format("output '{}' has shape {}, though the model declares {}", outputs[i].name,
+                                  to_string(*inferred), to_string(*stated)));
+  }
+}
+
 } // namespace
+
+std::vector<std::string> warnings_of(const session& s, const named_tensors& inputs) {
+  const model& m = engine_access::model_of(s);
+  if (m.options.strategy != strategy::none)
+    return {};
+  const std::shared_ptr<const plan> planned = plan_of(s, inputs);
+  std::vector<std::string> lines;
+  add_contradictions(s, *planned->program, lines);
+  const std::string policy = m.plugin ? m.plugin->name() : std::string(to_string(m.options.policy));
+  const asked_devices asked{engine_access::runtime(s).options().devices, m.options.plan_file, policy};
+  for (std::string& line : why_idle(asked, *planned))
+    lines.push_back(std::move(line));
+  return lines;
+}
 
 std::vector<std::string> shared_outputs(const session& s, const named_tensors& inputs) {
   std::vector<std::string> names;

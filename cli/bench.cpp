@@ -6,7 +6,6 @@
 #include "base/printable.hpp"
 #include "base/quantile.hpp"
 #include "cli/decode.hpp"
-#include "cli/idle_devices.hpp"
 #include "cli/monitoring.hpp"
 #include "cli/progress.hpp"
 #include "cli/strategy_options.hpp"
@@ -251,8 +250,9 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   m.devices = devices.stats();
   for (const device_summary& d : devices.devices())
     m.device_names.push_back(d.name);
-  const bound_plan_ptr bound = bound_plan_of(model, make_inputs(model, args, base, 0));
-  warn_of_idle_devices(args, *bound->source);
+  const named_tensors first = make_inputs(model, args, base, 0);
+  const bound_plan_ptr bound = bound_plan_of(model, first);
+  print_warnings(model, first);
   m.flops = m.many.flops = flops_of(*bound);
   if (m.chosen)
     m.predicted_ms = m.chosen->latency_ms;

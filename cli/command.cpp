@@ -9,6 +9,7 @@
 #include "plan/place/policy_library.hpp"
 #include "rewrite/rewrite.hpp"
 #include "schedules/task_model.hpp"
+#include "troupe/inspect.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <fmt/format.h>
@@ -325,13 +326,9 @@ int64_t parse_bytes(std::string_view text, std::string_view option) {
   return static_cast<int64_t>(number * row->second);
 }
 
-void count_nodes(const plan& p, std::map<std::string, int>& nodes) {
-  for (size_t n = 0; n < p.placement.size(); ++n)
-    if (const device_info& d = p.devices[p.placement[n]];
-        d.kind != device_kind::control && !launches_nothing(p, p.program->nodes[n]))
-      ++nodes[d.name];
-  for (const planned_body& body : p.bodies)
-    count_nodes(*body.compiled, nodes);
+void print_warnings(const session& model, const named_tensors& inputs) {
+  for (const std::string& line : warnings_of(model, inputs))
+    fmt::print(stderr, "troupe: warning: {}\n", printable(line));
 }
 
 int64_t peak_memory_bytes() {

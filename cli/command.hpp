@@ -130,8 +130,8 @@ void write_json(const nlohmann::ordered_json& j);
 /// Returns e.g. "float32 [1, 3, 224, 224]".
 std::string describe(const tensor& t);
 
-/// Adds the nodes that devices run, by device, those of bodies included; views are free and not counted.
-void count_nodes(const plan& p, std::map<std::string, int>& nodes);
+/// Prints on stderr what `warnings_of` says of a run with these inputs.
+void print_warnings(const session& model, const named_tensors& inputs);
 
 /// Returns the one of `names` that `given` is a slip of: at most two letters wrong, missing or too many; empty if none is.
 std::string nearest_name(const std::vector<std::string>& names, std::string_view given);

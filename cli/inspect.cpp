@@ -1,6 +1,5 @@
 // troupe inspect: what a model is made of, what it needs on these devices, the values of its tensors, and their ways.
 #include "cli/command.hpp"
-#include "cli/idle_devices.hpp"
 #include "cli/summary.hpp"
 
 #include "base/printable.hpp"
@@ -278,9 +277,9 @@ json inspect(const inspect_arguments& args) {
   if (!args.tensors.empty() && args.flows.empty())
     return j;
   const session model = devices.load(source, args.session());
-  const bound_plan_ptr bound =
-      bound_plan_of(model, complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed));
-  warn_of_idle_devices(args, *bound->source);
+  const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
+  const bound_plan_ptr bound = bound_plan_of(model, inputs);
+  print_warnings(model, inputs);
   for (const std::string& name : args.flows)
     j["flows"].push_back(flow_json(*bound, name));
   if (!args.flows.empty())

@@ -1,5 +1,4 @@
 // troupe plan: which device runs what and why, in which chunks, and what moves.
-#include "cli/idle_devices.hpp"
 #include "cli/strategy_options.hpp"
 #include "cli/unused_hosts.hpp"
 
@@ -61,8 +60,7 @@ void print_plan(const plan_arguments& args) {
   std::cout << model.plan(inputs, format) << (format == plan_format::json ? "\n" : "");
   for (const std::string& line : read_facts(model_file(args.model)).ignored)
     (format == plan_format::text ? std::cout : std::cerr) << "ignored: " << printable(line) << '\n';
-  if (args.strategy == strategy::none)
-    warn_of_idle_devices(args, *bound_plan_of(model, inputs)->source);
+  print_warnings(model, inputs);
   if (args.strategy == strategy::none)
     for (const std::string& line : why_unused(devices, args, inputs, *bound_plan_of(model, inputs)))
       (format == plan_format::text ? std::cout : std::cerr) << line << '\n';

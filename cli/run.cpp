@@ -1,7 +1,6 @@
 // troupe run: one inference, or steps of a decoder; outputs summarised on stdout, saved if asked.
 #include "base/quantile.hpp"
 #include "cli/decode.hpp"
-#include "cli/idle_devices.hpp"
 #include "cli/progress.hpp"
 #include "cli/strategy_options.hpp"
 #include "cli/stream.hpp"
@@ -95,7 +94,7 @@ void run_model(const run_arguments& args) {
     write_outputs(args.output, steps.last.outputs);
   }
   const bound_plan_ptr bound = bound_plan_of(model, steps.first_inputs);
-  warn_of_idle_devices(args, *bound->source);
+  print_warnings(model, steps.first_inputs);
   const double flops = flops_of(*bound);
   if (args.json) {
     write_json(to_json(steps, flops));

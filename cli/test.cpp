@@ -7,6 +7,7 @@
 
 #include "base/printable.hpp"
 #include "loader/onnx_loader.hpp"
+#include "plan/show/idle_devices.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <fmt/format.h>

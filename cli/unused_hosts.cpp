@@ -3,6 +3,7 @@
 #include "measure/measure_nodes.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/predict.hpp"
+#include "plan/show/idle_devices.hpp"
 
 #include <fmt/format.h>
 

@@ -11,13 +11,16 @@
 
 #include "base/printable.hpp"
 #include "plan/place/policies.hpp"
+#include "plan/show/idle_devices.hpp"
 #include "strategy/replica_sets.hpp"
+#include "troupe/inspect.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <set>
 
 namespace troupe::cli {
 namespace {
@@ -39,6 +42,7 @@ struct outcome {
   std::map<std::string, int> nodes; // by device, views aside; of the first replica
   std::vector<uint64_t> pieces;     // by replica of a strategy
   double absolute = 0, relative = 0;
+  std::vector<std::string> warnings;
   std::string difference; // what differs or went wrong; empty if it passed
   bool unsupported = false;
 };
@@ -137,6 +141,8 @@ outcome run_trial(const trial& t, const verify_arguments& args, named_tensors& i
     while (runs.size() < requests)
       runs.push_back(model.submit(inputs, {.cancel = stop}));
     count_nodes(*plan_of(model, inputs), result.nodes);
+    if (t.is_alone) // beside others a device may well have nothing to do
+      result.warnings = warnings_of(model, inputs);
     for (std::future<run_result>& run : runs) {
       named_tensors outputs = run.get().outputs;
       if (want.empty())
@@ -186,6 +192,7 @@ nlohmann::json to_json(const outcome& o) {
 std::vector<outcome> run_trials(const verify_arguments& args, const interrupts& stop) {
   named_tensors inputs, want;
   std::vector<outcome> outcomes;
+  std::set<std::string> warned;
   const std::vector<trial> trials = make_trials(args);
   progress line("verify", args.shows_progress());
   for (const trial& t : trials) {
@@ -200,6 +207,9 @@ std::vector<outcome> run_trials(const verify_arguments& args, const interrupts& 
     line.clear();
     if (want.empty()) // nothing to compare with
       fail(errc::device_failed, "{}: {}", outcomes.back().name, outcomes.back().difference);
+    for (const std::string& warning : outcomes.back().warnings)
+      if (warned.insert(warning).second)
+        fmt::print(stderr, "troupe: warning: {}\n", printable(warning));
     if (!args.json)
       print(outcomes.back());
   }

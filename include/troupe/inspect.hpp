@@ -16,6 +16,12 @@ TROUPE_API std::vector<std::string> shared_outputs(const session& s, const named
 /// for the value.
 TROUPE_API std::vector<value_info> optional_inputs(const session& s);
 
+/// Returns what whoever asked for a run with such inputs should know, in words: a device that was named and gets no
+/// node, with the reason; an output whose shape is another than the file declares, which then does not count. Nothing of
+/// a session with a strategy, which decides who takes what. Makes the plan where it is not cached. Throws what
+/// `session::run` throws for inputs.
+TROUPE_API std::vector<std::string> warnings_of(const session& s, const named_tensors& inputs);
+
 /// Returns a traced run as one HTML page that needs no network: the page of `troupe run --trace run.html`.
 TROUPE_API std::string to_html(const run_trace& trace);
 

@@ -50,6 +50,13 @@ std::string plan(const shared_session& s, const py::dict& inputs, const std::str
   return s.get().plan(request.tensors, how);
 }
 
+/// None for inputs that lie on devices: their plan is that of such a run alone.
+std::vector<std::string> warnings(const shared_session& s, const py::dict& inputs) {
+  const run_request request = request_of(inputs, *s.on());
+  const py::gil_scoped_release unlocked;
+  return request.options.device_inputs.empty() ? warnings_of(s.get(), request.tensors) : std::vector<std::string>();
+}
+
 py::list compare(const shared_session& s, const py::dict& inputs) {
   const run_request request = request_of(inputs, *s.on());
   std::vector<strategy_choice> choices;
@@ -215,6 +222,7 @@ void bind_session(py::module_& module) {
              return start(s, inputs, {keep, timeout, trace, priority}, queued, std::move(done));
            })
       .def("plan", &plan)
+      .def("warnings", &warnings)
       .def("compare", &compare)
       .def("choice", &choice)
       .def("stats", [](const shared_session& s) { return stats_of(s, &session::stats); })

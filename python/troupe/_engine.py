@@ -5,10 +5,11 @@ import atexit
 import concurrent.futures
 import contextlib
 import json
+import logging
 import os
 import threading
 import weakref
-from typing import Any, ContextManager, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -139,15 +140,24 @@ class Session:
         Raises `errors.InvalidArgument` for inputs that are missing, extra, or of wrong type or shape; `errors.Timeout`,
         `errors.OutOfMemory`, `errors.EPFail`, `errors.DeviceLost` as the run ends.
         """
-        with self._first_run():
-            return Outputs(self._core.run(_unwrapped(inputs, self._core), list(keep), timeout, trace, priority, None), self._core)
+        given = _unwrapped(inputs, self._core)
+        with self._first_run(given):
+            return Outputs(self._core.run(given, list(keep), timeout, trace, priority, None), self._core)
 
-    def _first_run(self) -> ContextManager[Any]:
-        """Shows the progress of the session's first run, which makes the plan and brings the weights to the devices."""
+    def _first_run(self, inputs: Dict[str, Any]) -> ContextManager[Any]:
+        """Shows the progress of the session's first run, which makes the plan and brings the weights to the devices; then puts what the
+        plan has to say against what was asked for into the log, once."""
         if self._has_run:
             return _NOTHING
         self._has_run = True
-        return Progress(f"first run of {self._name}", lambda: _weights_under_way(self._engine))
+        return self._watched(inputs)
+
+    @contextlib.contextmanager
+    def _watched(self, inputs: Dict[str, Any]) -> Iterator[None]:
+        with Progress(f"first run of {self._name}", lambda: _weights_under_way(self._engine)):
+            yield
+        for line in self._core.warnings(inputs):
+            logging.getLogger("troupe").warning("%s: %s", self._name, line)
 
     def submit(
         self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False, priority: int = 0
@@ -230,8 +240,8 @@ class BoundSession:
     def run(self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False) -> Outputs:
         """Runs one step; returns the outputs that are not bound. The first run takes the bound inputs' initial values too; a later one
         that names a bound input starts it over. Raises as `Session.run` does, and `errors.StateRolledBack`."""
-        with self._session._first_run():
-            given = _unwrapped(inputs, self._session._core)
+        given = _unwrapped(inputs, self._session._core)
+        with self._session._first_run(given):
             return Outputs(self._core.run(given, list(keep), timeout, trace, 0, None), self._session._core)
 
     def fetch(self, output: str) -> np.ndarray:

@@ -148,8 +148,9 @@ class InferenceSession:
         if run_options is None and not self._options.enable_profiling:
             if self._session._has_run:
                 return self._core.run_arrays(output_names or None, _plain(input_feed, self._core), None)
-            with self._session._first_run():
-                return self._core.run_arrays(output_names or None, _plain(input_feed, self._core), None)
+            given = _plain(input_feed, self._core)
+            with self._session._first_run(given):
+                return self._core.run_arrays(output_names or None, given, None)
         names = self._names(output_names)
         arrays = self._run(input_feed, [], run_options).arrays()
         return [arrays[name] for name in names]
@@ -285,8 +286,9 @@ class InferenceSession:
     def _run(self, feed: Mapping[str, Any], keep: List[str], run_options: Optional[RunOptions]) -> "_core.Result":
         options = run_options or RunOptions()
         traced = self._options.enable_profiling
-        with self._session._first_run():
-            result = self._core.run(_plain(feed, self._core), keep, options.timeout, traced, options.priority, options._stop)
+        given = _plain(feed, self._core)
+        with self._session._first_run(given):
+            result = self._core.run(given, keep, options.timeout, traced, options.priority, options._stop)
         trace = result.trace() if traced else None
         if trace is not None:
             self._last_trace = Trace(trace)

@@ -121,4 +121,31 @@ TEST_CASE("a device that was asked for and gets no node is a warning with the re
   CHECK_THAT(run_command(run + "cpu", true).output, !Contains("warning"));
   CHECK_THAT(run_command("run " + data_file("small_cnn.onnx") + " --devices vulkan:0,cpu", true).output,
              !Contains("warning"));
+  CHECK_THAT(run_command("verify" + run.substr(3) + "vulkan:0", true).output,
+             Contains("warning: device 'vulkan:0' runs no node") && Contains("no GPU kernel for Relu of bfloat16"));
+}
+
+TEST_CASE("an output's declared shape that is not so is a warning, its type an error", "[cli]") {
+  const scratch_folder f;
+  auto m = relu_model();
+  const auto type_of = [](onnx::ValueInfoProto* info) { return info->mutable_type()->mutable_tensor_type(); };
+  type_of(m.mutable_graph()->mutable_input(0))->mutable_shape()->mutable_dim(1)->set_dim_value(3);
+  auto* declared = type_of(m.mutable_graph()->mutable_output(0));
+  declared->mutable_shape()->mutable_dim(1)->set_dim_value(5);
+  const auto run = [&] {
+    return run_command("run '" + f.write("m.onnx", m.SerializeAsString()).string() + "' --devices cpu --dim batch=2",
+                       true);
+  };
+  CHECK(run().status == 0);
+  CHECK_THAT(run().output, Contains("warning: output 'y' has shape [batch, 3], though the model declares [batch, 5]") &&
+                               Contains("float32 [2, 3]"));
+  declared->mutable_shape()->mutable_dim(1)->set_dim_value(3);
+  CHECK_THAT(run().output, !Contains("warning"));
+  declared->clear_shape();
+  CHECK_THAT(run().output, !Contains("warning"));
+  declared->set_elem_type(onnx::TensorProto::INT64);
+  CHECK(run().status == 1);
+  CHECK_THAT(run().output, Contains("output 'y' is declared as int64, but the model computes float32"));
+  declared->clear_elem_type();
+  CHECK(run().status == 0);
 }

@@ -1,4 +1,5 @@
 """onnxruntime's options and arguments: what is mapped, what is a hint, what is refused."""
+import contextlib
 import json
 import pathlib
 import tempfile
@@ -71,6 +72,26 @@ class Options(unittest.TestCase):
         self.assertEqual(options.get_session_config_entry("session.intra_op.allow_spinning"), "0")
         session = onnxruntime.InferenceSession(models.DIGITS, options, providers=["cpu"], disabled_optimizers=["ConstantFolding"])
         self.assertEqual(session.run(None, {"image": digits()}, run_options)[0].shape, (8, 10))
+
+    def test_a_named_device_that_runs_nothing_is_logged_once(self):
+        session = onnxruntime.InferenceSession(models.DIGITS, providers=["cpu*2"])
+        with self.assertLogs("troupe", "WARNING") as log:
+            for _ in range(2):
+                session.run(None, {"image": digits()})
+        self.assertEqual(len(log.output), 1)
+        self.assertIn("device 'cpu#1' runs no node of this model (cpu runs all): policy single puts all on cpu", log.output[0])
+        with self.assertNoLogs("troupe", "WARNING") if hasattr(self, "assertNoLogs") else contextlib.nullcontext():
+            onnxruntime.InferenceSession(models.DIGITS, providers=["cpu"]).run(None, {"image": digits()})
+
+    def test_a_declared_shape_that_is_not_so_is_logged(self):
+        node = helper.make_node("Neg", ["x"], ["y"])
+        wrong = models.model(
+            [node], [models.value("x", TensorProto.FLOAT, [3])], [models.value("y", TensorProto.FLOAT, [1, 4])]
+        )
+        with self.assertLogs("troupe", "WARNING") as log:
+            result = onnxruntime.InferenceSession(wrong, providers=["cpu"]).run(None, {"x": np.ones(3, np.float32)})
+        self.assertEqual(result[0].shape, (3,))
+        self.assertIn("output 'y' has shape [3], though the model declares [1, 4]", log.output[0])
 
     def test_set_providers_loads_the_model_there(self):
         session = onnxruntime.InferenceSession(models.DIGITS, providers=["cpu*2"])

@@ -1,21 +1,20 @@
-#include "cli/idle_devices.hpp"
+#include "plan/show/idle_devices.hpp"
 
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
 #include "plan/place/gpu_support.hpp"
-#include "plan/place/policies.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-namespace troupe::cli {
+namespace troupe {
 namespace {
 
-/// Returns whether `--devices` names the device, by itself or as one of several ("cpu*2").
-bool is_named(const model_options& args, const std::string& device) {
-  return std::ranges::any_of(args.devices, [&](const std::string& given) {
+/// Returns whether the device is named, by itself or as one of several ("cpu*2").
+bool is_named(const asked_devices& asked, const std::string& device) {
+  return std::ranges::any_of(asked.names, [&](const std::string& given) {
     return given != "all" && given.substr(0, given.find('*')) == device.substr(0, device.find('#'));
   });
 }
@@ -45,43 +44,44 @@ std::string obstacle_of_most(const plan& p, const gpu_features& gpu) {
   return most == found.end() ? "" : printable(most->first);
 }
 
-std::string reason(const model_options& args, const plan& p, const device_info& idle, std::string_view users) {
+std::string reason(const asked_devices& asked, const plan& p, const device_info& idle, std::string_view users) {
   if (idle.gpu)
     if (std::string obstacle = obstacle_of_most(p, *idle.gpu); !obstacle.empty())
       return obstacle;
-  if (!args.plan_file.empty())
-    return fmt::format("{} says so", printable(args.plan_file));
-  const std::string policy = args.policy_name();
-  return fmt::format("policy {} puts all on {}{}", policy, users,
-                     policy == "single" ? "; others, such as heft, share the work" : "");
+  if (!asked.plan_file.empty())
+    return fmt::format("{} says so", printable(asked.plan_file));
+  return fmt::format("policy {} puts all on {}{}", asked.policy, users,
+                     asked.policy == "single" ? "; others, such as heft, share the work" : "");
 }
 
 } // namespace
 
-std::vector<std::string> why_idle(const model_options& args, const plan& p) {
+void count_nodes(const plan& p, std::map<std::string, int>& nodes) {
+  for (size_t n = 0; n < p.placement.size(); ++n)
+    if (const device_info& d = p.devices[p.placement[n]];
+        d.kind != device_kind::control && !launches_nothing(p, p.program->nodes[n]))
+      ++nodes[d.name];
+  for (const planned_body& body : p.bodies)
+    count_nodes(*body.compiled, nodes);
+}
+
+std::vector<std::string> why_idle(const asked_devices& asked, const plan& p) {
   std::map<std::string, int> used;
   count_nodes(p, used);
   std::vector<std::string> users;
   for (const auto& [device, nodes] : used)
     users.push_back(device);
   const bool with_gpu = std::ranges::any_of(p.devices, [&](const device_info& d) {
-    return d.gpu && is_named(args, d.name) && d.kind != device_kind::control;
+    return d.gpu && is_named(asked, d.name) && d.kind != device_kind::control;
   });
   std::vector<std::string> lines;
   for (const device_info& d : p.devices)
-    if (!users.empty() && d.kind != device_kind::control && is_named(args, d.name) && !used.contains(d.name) &&
+    if (!users.empty() && d.kind != device_kind::control && is_named(asked, d.name) && !used.contains(d.name) &&
         (d.gpu || !with_gpu))
       lines.push_back(fmt::format("device '{}' runs no node of this model ({} runs all): {}", d.name,
                                   fmt::join(users, " and "),
-                                  reason(args, p, d, fmt::format("{}", fmt::join(users, " and ")))));
+                                  reason(asked, p, d, fmt::format("{}", fmt::join(users, " and ")))));
   return lines;
 }
 
-void warn_of_idle_devices(const model_options& args, const plan& p) {
-  if (args.strategy != strategy::none)
-    return;
-  for (const std::string& line : why_idle(args, p))
-    fmt::print(stderr, "troupe: warning: {}\n", line);
-}
-
-} // namespace troupe::cli
+} // namespace troupe
