@@ -17,7 +17,7 @@ namespace {
 struct worker_arguments : model_options {
   std::string listen = "127.0.0.1:4242";
   std::filesystem::path weights, models;
-  size_t sessions = 64, sessions_per_host = 64;
+  size_t sessions = 64, sessions_per_host = 16;
   std::vector<std::string> allowed;
   uint32_t drain_s = 30;
 };
@@ -117,7 +117,7 @@ void add_worker(CLI::App& app) {
   command->add_option("--sessions", args->sessions, "How many sessions may connect at once (default 64)");
   command->add_option("--sessions-per-host", args->sessions_per_host,
                       "How many of them may be of one host: of one certificate's name, or with --insecure, of one "
-                      "address (default 64)");
+                      "address (default 16)");
   command->add_option("--allow", args->allowed, "Hosts that may open sessions, by that name (default all members)")
       ->type_name("NAMES")
       ->delimiter(',')

@@ -23,7 +23,7 @@ class session_service;
 struct service_options {
   std::string version; // of troupe
   size_t sessions = 64;
-  size_t sessions_per_host = 64;
+  size_t sessions_per_host = 16; // fewer than all: a member that opens sessions and does nothing leaves room for others
   std::vector<std::string> allowed; // hosts (`link::other_host`) that may open sessions; empty: all
   std::filesystem::path weights;    // folder of the disk cache
   std::filesystem::path models;     // folder of models that are here: their weights need not come; empty for none
