@@ -100,15 +100,15 @@ public:
     const bool last = r.layout_of(r.outputs[0]) == layout::channels_last;
     const std::string_view without = residual && last ? wrong_residuals : std::string_view();
     const dnnl::engine& e = dnn::engine();
-    const auto described = [&](auto describe) {
-      return dnn::make_ended(ops, end_, [&](const dnnl::post_ops& all) {
-        return describe(e, d.x, d.w, d.bias, d.y, window, dnn::user_scratchpad(all), without);
-      });
+    const auto described = [&](auto describe, const dnnl::post_ops& all) {
+      return describe(e, d.x, d.w, d.bias, d.y, window, dnn::user_scratchpad(all), without);
     };
-    if (transposed)
-      bind<dnnl::deconvolution_forward>(r, described(dnn::deconvolution), d);
+    if (transposed) // all its implementations end results by oneDNN's plain functions (`ends_plainly`)
+      bind<dnnl::deconvolution_forward>(r, described(dnn::deconvolution, ops), d);
     else
-      bind<dnnl::convolution_forward>(r, described(dnn::convolution), d);
+      bind<dnnl::convolution_forward>(r, dnn::make_ended(ops, end_, [&](const dnnl::post_ops& all) {
+        return described(dnn::convolution, all);
+      }), d);
     if (residual)
       residual_ = call_.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
                             dnn::describe(r.inputs[3].dims, r.layout_of(r.inputs[3])));

@@ -1,15 +1,33 @@
 #include "graph/element_symbols.hpp"
 
+#include "graph/dim_expression.hpp"
+
 #include <algorithm>
 
 namespace troupe {
 namespace {
+
+constexpr std::string_view plus = "plus", minus = "minus";
 
 std::string element_name(const std::string& input, size_t index, std::string_view sign) {
   return fmt::format("@{}.{}.{}", input, index, sign);
 }
 
 } // namespace
+
+bool is_positive_unless_empty(const dim& d) {
+  if (d.is_constant() || !is_nonnegative(d))
+    return d.is_constant() && d.constant() > 0;
+  const auto is_input_dim = [](const auto& factor) {
+    const std::string& name = factor->name;
+    const bool is_element = name.starts_with('@') && (name.ends_with(plus) || name.ends_with(minus));
+    return factor->op == dim_atom::operation::symbol && !is_element && !name.starts_with('#');
+  };
+  // No term is negative, so one that is positive is enough.
+  return std::ranges::any_of(dim_polynomial::of(d)->terms, [&](const dim_term& term) {
+    return term.coefficient > 0 && std::ranges::all_of(term.factors, is_input_dim);
+  });
+}
 
 dim stated_symbol(const std::string& name) {
   const bool ours = name.starts_with('#') || name.starts_with('@');
@@ -23,8 +41,8 @@ dim body_dim(const std::string& input, size_t axis) {
 std::vector<dim> element_symbols(const std::string& input, size_t count, bool counts) {
   std::vector<dim> elements;
   for (size_t i = 0; i < count; ++i) {
-    const dim positive = dim::symbol(element_name(input, i, "plus"));
-    elements.push_back(counts ? positive : positive - dim::symbol(element_name(input, i, "minus")));
+    const dim positive = dim::symbol(element_name(input, i, plus));
+    elements.push_back(counts ? positive : positive - dim::symbol(element_name(input, i, minus)));
   }
   return elements;
 }
@@ -34,7 +52,7 @@ void bind_elements(const value& input, const tensor& bytes, bindings& values) {
     return;
   std::vector<std::string> names;
   input.known->front().collect_symbols(names);
-  if (std::find(names.begin(), names.end(), element_name(input.name, 0, "plus")) == names.end())
+  if (std::find(names.begin(), names.end(), element_name(input.name, 0, plus)) == names.end())
     return; // the enclosing graph knows them
   const std::vector<int64_t> elements = to_int64(bytes.view());
   expects(elements.size() == input.known->size(), "bind_elements: another number of elements than was planned");
@@ -42,8 +60,8 @@ void bind_elements(const value& input, const tensor& bytes, bindings& values) {
     const bool counts = !(*input.known)[i].symbol_name().empty();
     if (counts && elements[i] < 0)
       fail(errc::invalid_input, "element {} of '{}' decides a shape, but it is {}", i, input.name, elements[i]);
-    values[element_name(input.name, i, "plus")] = std::max<int64_t>(elements[i], 0);
-    values[element_name(input.name, i, "minus")] = -std::clamp<int64_t>(elements[i], -INT64_MAX, 0);
+    values[element_name(input.name, i, plus)] = std::max<int64_t>(elements[i], 0);
+    values[element_name(input.name, i, minus)] = -std::clamp<int64_t>(elements[i], -INT64_MAX, 0);
   }
 }
 

@@ -1,10 +1,13 @@
-// Inference of a deferred call: the operator's own inference is asked what it says of stand-ins for the operands that are not known.
+// Inference of a deferred call: the operator's own inference is asked what it says of stand-ins for the operands that are
+// not known.
 //   1. The operands as they are, since more may be known by now than when the call was deferred.
-//   2. A symbol for each unknown element: what does not mention one holds whatever the elements are.
+//   2. A difference of two symbols for each unknown element, which may be negative: what does not mention one holds
+//      whatever the elements are.
 //   3. Numbers, several of them: only the ranks count, and all attempts that succeed must agree on them.
 #include "ops/deferred.hpp"
 
 #include "graph/bodies.hpp"
+#include "graph/element_symbols.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "tensor/convert.hpp"
@@ -77,10 +80,7 @@ bool set_symbols(const node& call, std::vector<value>& operands) {
     const int64_t count = volume(constants(*v.dims));
     if (count > static_cast<int64_t>(max_known_elements))
       continue;
-    std::vector<dim> elements;
-    for (int64_t e = 0; e < count; ++e)
-      elements.push_back(dim::symbol(fmt::format("{}{}.{}", stand_in, i, e)));
-    v.known = std::move(elements);
+    v.known = element_symbols(fmt::format("={}", i), static_cast<size_t>(count), false); // which may be negative
     any = true;
   }
   return any;

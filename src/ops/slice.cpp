@@ -1,5 +1,6 @@
 // Slice: y = x[start:end:step, …] on some axes: negative bounds count from the end, bounds beyond the dim are clamped,
 // a negative step walks backwards. Bounds may be symbolic; their sign is then decided when they are bound.
+#include "graph/element_symbols.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/nonempty_dims.hpp"
@@ -20,12 +21,12 @@ struct range {
   int64_t step = 1;
 };
 
-/// Whether x ≥ 0 in every run in which no dim of an input is empty, so that x[:, 1:] and x[:, -1:] keep simple dims. That it is taken to be is
-/// noted: a run in which it is not needs another program.
+/// Whether x ≥ 0 in every run in which no dim of an input is empty, so that x[:, 1:] and x[:, -1:] keep simple dims. That it is
+/// taken to be is noted: a run in which it is not needs another program.
 bool is_nonnegative_unless_empty(const dim& x) {
   if (is_nonnegative(x))
     return true;
-  if (x.is_constant() || x.depends_on_data() || !is_nonnegative(x + 1))
+  if (x.is_constant() || x.depends_on_data() || !is_positive_unless_empty(x + 1))
     return false;
   nonempty_dims::note(x);
   return true;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -164,6 +165,17 @@ void check_computed(const engine_options& devices, const session_options& how) {
     }
 }
 
+/// x[start:end] on axis 0.
+value_id slice_of(graph_builder& b, value_id x, const std::pair<int64_t, int64_t>& range) {
+  return b.op("Slice", {x, b.integers({range.first}), b.integers({range.second})});
+}
+
+/// First index and number of elements of NumPy's [start:end] of `n` elements.
+std::pair<int64_t, int64_t> numpy_slice(int64_t n, int64_t start, int64_t end) {
+  const auto clamped = [n](int64_t bound) { return std::clamp<int64_t>(bound < 0 ? bound + n : bound, 0, n); };
+  return {clamped(start), std::max<int64_t>(clamped(end) - clamped(start), 0)};
+}
+
 } // namespace
 
 TEST_CASE("operands that decide shapes may be computed", "[actors][computed_shapes]") {
@@ -247,6 +259,54 @@ TEST_CASE("slices of empty dims are empty", "[actors][computed_shapes]") {
     CHECK(y.at("rest").dims() == shape{2, std::max<int64_t>(n - 1, 0)});
     CHECK(y.at("last").dims() == shape{2, std::min<int64_t>(n, 1)});
     CHECK(y.at("others").dims() == shape{2, std::max<int64_t>(2 * n - 1, 0)});
+  }
+}
+
+TEST_CASE("slices of slices follow NumPy whatever the size", "[actors][computed_shapes]") {
+  engine e({.devices = {"cpu"}});
+  constexpr std::pair<int64_t, int64_t> firsts[] = {{4, INT64_MAX}, {0, -4}, {-3, INT64_MAX}, {0, 2}};
+  constexpr std::pair<int64_t, int64_t> seconds[] = {{-3, 1}, {1, INT64_MAX}, {-1, INT64_MAX}, {-2, 1}};
+  for (const auto& first : firsts)
+    for (const auto& second : seconds) {
+      graph_builder b(18);
+      const value_id once = slice_of(b, b.input("x", {dim::symbol("n")}), first);
+      b.output(b.op("Neg", {slice_of(b, once, second)}, {}, "y"));
+      const session s = e.load(b.g);
+      for (const int64_t n : {7, 1, 6, 3, 0, 4, 5, 12}) {
+        INFO(first.first << ':' << first.second << ", " << second.first << ':' << second.second << " of " << n);
+        const auto [skipped, left] = numpy_slice(n, first.first, first.second);
+        const auto [begin, count] = numpy_slice(left, second.first, second.second);
+        std::vector<float> x(static_cast<size_t>(n)), expected;
+        std::iota(x.begin(), x.end(), 0.F);
+        for (int64_t i = 0; i < count; ++i)
+          expected.push_back(-x[static_cast<size_t>(skipped + begin + i)]);
+        const tensor y = s.run({{"x", floats({n}, x)}}).outputs.at("y");
+        CHECK(y.dims() == shape{count});
+        CHECK(values_of(y) == expected);
+      }
+    }
+}
+
+TEST_CASE("a slice begins and ends at any computed element", "[actors][computed_shapes]") {
+  engine e({.devices = {"cpu"}});
+  for (const int64_t rows : {1, 8}) {
+    graph_builder b(18);
+    const value_id x = b.input("x", {rows, 3}), k = cast(b, b.input("k", {1}), dtype::int64);
+    const auto add = [&](value_id start, value_id end, const std::string& name) {
+      b.output(b.op("Neg", {b.op("Slice", {x, start, end})}, {}, name));
+    };
+    add(k, b.integers({1}), "to one");
+    add(k, b.integers({INT64_MAX}), "to the end");
+    add(b.integers({0}), k, "from the beginning");
+    const session s = e.load(b.g);
+    for (int64_t at = -9; at <= 9; ++at) {
+      INFO(rows << " rows, " << at);
+      const tensor in = random_tensor({rows, 3}, 1);
+      const named_tensors y = s.run({{"x", in}, {"k", floats({1}, {static_cast<float>(at)})}}).outputs;
+      CHECK(y.at("to one").dims() == shape{numpy_slice(rows, at, 1).second, 3});
+      CHECK(y.at("to the end").dims() == shape{numpy_slice(rows, at, INT64_MAX).second, 3});
+      CHECK(y.at("from the beginning").dims() == shape{numpy_slice(rows, 0, at).second, 3});
+    }
   }
 }
 

@@ -235,6 +235,20 @@ TEST_CASE("a fused activation of -inf is what the reference says", "[cpu]") {
       }
 }
 
+TEST_CASE("a transposed convolution's activation of NaN and infinities is what the reference says", "[cpu]") {
+  for (const scalar_code code : {scalar_code::relu, scalar_code::clip, scalar_code::sigmoid, scalar_code::hard_sigmoid})
+    for (const float special : {-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+      INFO(function_of(code).name << ", " << special);
+      attributes attrs;
+      set_activation(attrs, {code, code == scalar_code::clip ? -1.f : 0.2f, 0.5f});
+      tensor x = test::random_tensor({1, 4, 9, 9}, 3);
+      x.mutable_data<float>()[7] = special;
+      kernel_check check("troupe", "ConvTranspose", attrs);
+      check.input(x, false).input({4, 4, 3, 3}, true, layout::plain, 0.5f, 1.5f);
+      CHECK(check.worst("dnnl_conv_transpose") < 1);
+    }
+}
+
 namespace {
 
 /// A fused convolution, transposed or not, with everything drawn at random.

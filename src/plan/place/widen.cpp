@@ -4,6 +4,7 @@
 #include "graph/data_symbols.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
+#include "ops/scalar_function.hpp"
 #include "plan/place/graph_rebuild.hpp"
 
 #include <algorithm>
@@ -130,6 +131,20 @@ private:
     return form;
   }
 
+  /// An absent bound of Clip is the largest number of the model's type, not float32's.
+  void state_bounds(node& call, dtype narrow) {
+    if (call.op_type != "Clip" || call.def->since < 11) // before, bounds are attributes
+      return;
+    const double most = largest_number(narrow);
+    call.inputs.resize(3, no_value);
+    for (const size_t i : {1, 2})
+      if (call.inputs[i] == no_value) {
+        call.inputs[i] = g_.add_value({.name = call.name + "/bound", .type = dtype::float32, .dims = symbolic_shape()});
+        const auto bound = static_cast<float>(i == 1 ? -most : most);
+        g_.values[call.inputs[i]].constant = weight::from_tensor(tensor::of<float>({}, std::span(&bound, 1)));
+      }
+  }
+
   void emit(size_t index) {
     node call = nodes_[index];
     const device_index device = old_placement_[index];
@@ -138,6 +153,7 @@ private:
       for (size_t i = 0; i < call.inputs.size(); ++i)
         if (is_float_operand(nodes_[index], i))
           call.inputs[i] = widened(call.inputs[i], device);
+      state_bounds(call, g_.values[nodes_[index].inputs.at(0)].type);
       for (value_id& v : call.outputs)
         if (v != no_value)
           v = made_wide(v, device, narrowed);

@@ -152,6 +152,13 @@ TEST_CASE("nothing overflows or is rounded between 16-bit nodes of a CPU, unless
   CHECK(values_of(y) == std::vector<float>{-2048, -INFINITY, -0.0999755859375f, 3});
 }
 
+TEST_CASE("an absent bound of Clip is the largest number of the model's type", "[cpu]") {
+  graph_builder b;
+  const value_id half = b.op("Cast", {b.input("x", {3})}, attrs_of({{"to", int64_t{10}}}));
+  b.output(b.op("Cast", {b.op("Clip", {b.op("Neg", {half})})}, attrs_of({{"to", int64_t{1}}})));
+  CHECK(values_of(run_on_cpu(b, floats({3}, {INFINITY, -INFINITY, 3}))) == std::vector<float>{-65504, 65504, -3});
+}
+
 TEST_CASE("a CPU has the kernels of float32 for float16", "[cpu]") {
   graph_builder b;
   const auto constant = [&](shape dims) {
