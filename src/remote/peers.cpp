@@ -1,6 +1,7 @@
 #include "remote/peers.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -31,12 +32,22 @@ struct peers::state : std::enable_shared_from_this<peers::state> {
     pull_done done;
     clock::time_point until; // how long the peer may be away
   };
+  /// A link to a peer.
+  struct line {
+    explicit line(link_ptr c)
+        : connection(std::move(c)), puller([l = connection](const piece_request& wanted) { l->send(encode(wanted)); }) {
+    }
+
+    const link_ptr connection;
+    piece_puller puller;
+    size_t pulls = 0;                                    // under way; guarded by the mutex of all
+    std::atomic<clock::time_point> active{clock::now()}; // asked or answered last
+  };
+  using line_ptr = std::shared_ptr<line>;
   struct peer {
-    link_ptr connection;
-    std::shared_ptr<piece_puller> puller; // null while there is no link
-    std::deque<wish> wishes;              // for a link
-    bool is_called = false;               // or will be
-    uint64_t used = 0;                    // larger: later
+    line_ptr link;           // null while there is none
+    std::deque<wish> wishes; // for a link
+    bool is_called = false;  // or will be
   };
   /// One to be called, not before `at`.
   struct call {
@@ -52,9 +63,10 @@ struct peers::state : std::enable_shared_from_this<peers::state> {
   std::optional<std::string> next_call(std::unique_lock<std::mutex>& lock);
   void give_up(const std::string& address, const failure& why);
   void use(const std::string& address, const link_ptr& connection);
-  link_ptr take_least_used();
-  void ask(const std::string& address, piece_puller& puller, wish w);
-  void lose(const std::string& address, const std::shared_ptr<piece_puller>& puller, const std::string& why);
+  bool make_room(line_ptr& closing);
+  void listen(const std::string& address, const line_ptr& over);
+  void ask(const std::string& address, const line_ptr& over, wish w);
+  void lose(const std::string& address, const line_ptr& over, const std::string& why);
   void close();
 
   const peer_connector connect;
@@ -66,7 +78,6 @@ struct peers::state : std::enable_shared_from_this<peers::state> {
   std::deque<call> first, again;   // those that could not be reached come after all others
   std::vector<std::thread> callers;
   size_t idle = 0; // of the callers
-  uint64_t uses = 0;
 };
 
 peers::peers(peer_connector connect, std::chrono::milliseconds patience)
@@ -94,15 +105,17 @@ void peers::try_pull(const std::string& address, const hash128& key, tensor blob
 }
 
 void peers::state::add(const std::string& address, wish w) {
-  std::shared_ptr<piece_puller> puller;
+  line_ptr over;
   failure why = ending();
   {
     const std::lock_guard lock(mutex);
     if (!closed) {
       peer& p = all[address];
-      p.used = ++uses;
-      puller = p.puller;
-      if (!puller) {
+      over = p.link;
+      if (over) {
+        ++over->pulls;
+        over->active = clock::now();
+      } else {
         why = capture([&] { want_link(address, p); });
         if (!why.failed()) {
           p.wishes.push_back(std::move(w));
@@ -111,8 +124,8 @@ void peers::state::add(const std::string& address, wish w) {
       }
     }
   }
-  if (puller)
-    ask(address, *puller, std::move(w));
+  if (over)
+    ask(address, over, std::move(w));
   else
     w.done(why);
 }
@@ -155,8 +168,8 @@ std::optional<std::string> peers::state::next_call(std::unique_lock<std::mutex>&
     std::deque<call>& from = first.empty() ? again : first;
     if (from.empty()) {
       wake.wait(lock);
-    } else if (from.front().at > clock::now()) {
-      wake.wait_until(lock, from.front().at);
+    } else if (const clock::time_point at = from.front().at; at > clock::now()) {
+      wake.wait_until(lock, at); // a copy: it is read after the wait, when another caller may have taken the front
     } else {
       next = std::move(from.front().address);
       from.pop_front();
@@ -189,62 +202,92 @@ void peers::state::give_up(const std::string& address, const failure& why) {
 }
 
 void peers::state::use(const std::string& address, const link_ptr& connection) {
-  auto puller =
-      std::make_shared<piece_puller>([connection](const piece_request& wanted) { connection->send(encode(wanted)); });
+  const auto over = std::make_shared<line>(connection);
   std::deque<wish> wishes;
-  link_ptr unused;
-  bool is_late = false;
+  line_ptr closing;
+  bool is_late = false, has_room = false;
   {
     const std::lock_guard lock(mutex);
     const auto found = all.find(address);
     is_late = closed || found == all.end();
-    if (!is_late) {
-      unused = take_least_used();
+    has_room = !is_late && make_room(closing);
+    if (has_room) {
       peer& p = found->second;
       p.is_called = false;
-      p.connection = connection;
-      p.puller = puller;
+      p.link = over;
       wishes.swap(p.wishes);
+      over->pulls = wishes.size();
     }
   }
-  if (unused)
-    unused->close();
+  if (!has_room)
+    connection->close();
   if (is_late)
-    return connection->close();
-  const auto on_frame = [puller, weak = std::weak_ptr(connection)](const frame& f) {
+    return;
+  if (!has_room)
+    return give_up(address, {errc::io, fmt::format("all {} links to peers are in use", most_links)});
+  if (closing) {
+    closing->connection->close();
+    closing->puller.close("its link was closed for another one");
+  }
+  listen(address, over);
+  for (wish& w : wishes)
+    ask(address, over, std::move(w));
+}
+
+/// Under the lock: returns whether there is room for one more link, perhaps in the place of one that is to be closed.
+///
+/// A session may name addresses whose peers answer slowly or never. So a link over which something comes is not closed
+/// for another one, but one over which nothing has come for as long as a peer may be away is no better than one that
+/// nothing is pulled over.
+bool peers::state::make_room(line_ptr& closing) {
+  const auto is_busy = [now = clock::now(), this](const line& l) {
+    return l.pulls > 0 && now - l.active.load() < patience;
+  };
+  size_t links = 0;
+  auto least = all.end();
+  const auto rank = [&](const line& l) { return std::pair(l.pulls > 0, l.active.load()); };
+  for (auto each = all.begin(); each != all.end(); ++each)
+    if (const line_ptr& l = each->second.link) {
+      ++links;
+      if (!is_busy(*l) && (least == all.end() || rank(*l) < rank(*least->second.link)))
+        least = each;
+    }
+  if (links < most_links)
+    return true;
+  if (least == all.end())
+    return false;
+  closing = std::move(least->second.link);
+  all.erase(least); // who wishes something of it has asked it
+  return true;
+}
+
+void peers::state::listen(const std::string& address, const line_ptr& over) {
+  const auto on_frame = [over](const frame& f) {
     const failure why = capture([&] {
       const message m = decode(f);
-      if (const auto* part = std::get_if<piece>(&m))
-        puller->on_piece(*part);
+      if (const auto* part = std::get_if<piece>(&m)) {
+        over->active = clock::now();
+        over->puller.on_piece(*part);
+      }
     });
-    if (const link_ptr l = weak.lock(); l && why.failed())
-      l->close();
+    if (why.failed())
+      over->connection->close();
   };
-  const auto on_closed = [self = shared_from_this(), address, puller](const std::string& why) {
-    self->lose(address, puller, why);
+  const auto on_closed = [self = shared_from_this(), address, over](const std::string& why) {
+    self->lose(address, over, why);
   };
-  connection->receive({.on_frame = on_frame, .on_closed = on_closed});
-  for (wish& w : wishes)
-    ask(address, *puller, std::move(w));
+  over->connection->receive({.on_frame = on_frame, .on_closed = on_closed});
 }
 
-/// Under the lock: returns the link that has not been used for the longest time, if there is no room for one more.
-link_ptr peers::state::take_least_used() {
-  peer* least = nullptr;
-  size_t links = 0;
-  for (auto& [address, p] : all)
-    if (p.connection) {
-      ++links;
-      if (!least || p.used < least->used)
-        least = &p;
-    }
-  return links < most_links ? nullptr : least->connection;
-}
-
-void peers::state::ask(const std::string& address, piece_puller& puller, wish w) {
+/// Pulls over a link that counts it already.
+void peers::state::ask(const std::string& address, const line_ptr& over, wish w) {
   const tensor blob = w.blob;
   const hash128 key = w.key;
-  puller.pull(key, blob, [self = shared_from_this(), address, w = std::move(w)](const failure& why) {
+  over->puller.pull(key, blob, [self = shared_from_this(), address, over, w = std::move(w)](const failure& why) {
+    {
+      const std::lock_guard lock(self->mutex);
+      --over->pulls;
+    }
     if (why.failed() && why.code == errc::device_lost && clock::now() < w.until)
       self->add(address, w); // over a new link
     else
@@ -253,18 +296,14 @@ void peers::state::ask(const std::string& address, piece_puller& puller, wish w)
   });
 }
 
-void peers::state::lose(const std::string& address, const std::shared_ptr<piece_puller>& puller,
-                        const std::string& why) {
-  link_ptr ended; // let go of outside of the lock
+void peers::state::lose(const std::string& address, const line_ptr& over, const std::string& why) {
   {
     const std::lock_guard lock(mutex);
     const auto found = all.find(address);
-    if (found != all.end() && found->second.puller == puller) {
-      ended = std::move(found->second.connection);
+    if (found != all.end() && found->second.link == over)
       all.erase(found); // who wishes something of it has asked it
-    }
   }
-  puller->close(why); // what it has not pulled is wished for again
+  over->puller.close(why); // what it has not pulled is wished for again
 }
 
 void peers::state::close() {
@@ -286,10 +325,10 @@ void peers::state::close() {
     last.swap(all);
   }
   for (auto& [address, p] : last) {
-    if (p.connection)
-      p.connection->close();
-    if (p.puller)
-      p.puller->close("the worker ends");
+    if (p.link) {
+      p.link->connection->close();
+      p.link->puller.close("the worker ends");
+    }
     for (const wish& w : p.wishes)
       w.done(ending());
   }
