@@ -2,6 +2,8 @@
 
 #include "remote/weakly.hpp"
 
+#include <algorithm>
+
 namespace troupe::remote {
 namespace {
 
@@ -215,12 +217,12 @@ offered_plan host_client::offer(const std::shared_ptr<const plan>& p) {
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(plans_, [&](const auto& known) {
-      if (!known.second.expired())
+      if (!known.second.of.expired())
         return false;
       dead.push_back(known.first);
       return true;
     });
-    plans_[offered.id] = p;
+    plans_[offered.id] = {p, offered.leaves};
   }
   for (uint64_t id : dead)
     send(forget_plan{id});
@@ -254,7 +256,7 @@ void host_client::on(message& m) {
   } else if (const auto* told = std::get_if<loading>(&m)) {
     on_loading(*told);
   } else if (auto* done = std::get_if<installed>(&m)) {
-    on_loading({.device = done->device});
+    forget_loading(done->device);
     if (const listener who = listener_of(done->device); who.on_installed)
       who.on_installed(std::move(*done));
   } else if (auto* value = std::get_if<fetched>(&m))
@@ -288,39 +290,53 @@ void host_client::on_loading(const loading& told) {
   {
     const std::lock_guard lock(mutex_);
     const auto who = listeners_.find(told.device);
-    if (told.total == 0 || who == listeners_.end()) {
-      loads_.erase(told.device);
+    if (who == listeners_.end())
       return;
-    }
     load_progress& known = loads_[told.device];
-    if (told.came > known.came)
-      on_progress = who->second.on_progress;
+    if (told.came <= known.came) // bytes that are there do not go away: else a host keeps a run waiting for ever
+      return;
+    on_progress = who->second.on_progress;
     known = {told.came, told.total};
   }
   if (on_progress)
     on_progress();
 }
 
+void host_client::forget_loading(uint32_t device) {
+  const std::lock_guard lock(mutex_);
+  loads_.erase(device);
+}
+
 void host_client::prove(prove_weights wanted) {
-  std::vector<std::shared_ptr<const plan>> offered;
+  std::vector<std::shared_ptr<const std::unordered_set<hash128>>> offered;
+  size_t most = 0;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, known] : plans_)
-      if (auto p = known.lock())
-        offered.push_back(std::move(p));
+      if (!known.of.expired()) {
+        offered.push_back(known.leaves);
+        most += known.leaves->size();
+      }
   }
-  std::vector<tensor> blobs;
-  for (const hash128& content : wanted.contents)
-    blobs.push_back(offers_->weight_of(offered, content));
-  // All bytes of a model are read: not on the link's thread.
-  prover_ = std::jthread([l = link_, blobs = std::move(blobs), challenge = wanted.challenge] {
-    weight_proofs answer{.challenge = challenge, .proofs = {}};
+  // Each weight that is named makes this process read all of it, however short the question is.
+  const std::vector<hash128>& asked = wanted.contents;
+  if (asked.size() > most || std::unordered_set(asked.begin(), asked.end()).size() < asked.size())
+    fail(errc::invalid_input, "proofs of {} weights are wanted, of {} on offer, or of one twice", asked.size(), most);
+  if (is_proving_.exchange(true))
+    fail(errc::invalid_input, "proofs are wanted before the last ones were given");
+  // All bytes of a model are read: not on the link's thread. The thread before this one has sent its answer.
+  prover_ = std::jthread([this, offered = std::move(offered), wanted = std::move(wanted)](const std::stop_token& stop) {
+    weight_proofs answer{.challenge = wanted.challenge, .proofs = {}};
     const failure why = capture([&] {
-      for (const tensor& blob : blobs)
-        answer.proofs.push_back(blob.defined() ? content_proof(challenge, blob) : hash128{});
+      for (auto next = wanted.contents.begin(); next != wanted.contents.end() && !stop.stop_requested(); ++next) {
+        const bool is_named = std::ranges::any_of(offered, [&](const auto& leaves) { return leaves->contains(*next); });
+        const tensor blob = is_named ? offers_->offers().find(*next) : tensor();
+        answer.proofs.push_back(blob.defined() ? content_proof(wanted.challenge, blob) : hash128{});
+      }
     });
-    answer.proofs.resize(blobs.size()); // what is not proven is sent
-    l->send(encode(answer));
+    answer.proofs.resize(wanted.contents.size()); // what is not proven is sent
+    is_proving_ = false;                          // before the host can ask again
+    link_->send(encode(answer));
   });
 }
 
@@ -353,6 +369,7 @@ void host_client::end(const std::string& why) {
     listeners.swap(listeners_);
     enders.swap(enders_);
   }
+  prover_.request_stop(); // no call of the link's other than this one is under way
   offers_->routes().leave(worker_);
   puller_->close(ended_->message);
   for (auto& [number, who] : waiting)

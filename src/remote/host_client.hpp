@@ -160,7 +160,8 @@ private:
   void on_frame(const frame& f);
   void on(message& m);
   void on_loading(const loading& told);
-  /// Shows the host that weights of plans that it was offered are here.
+  void forget_loading(uint32_t device);
+  /// Shows the host that weights of plans that it was offered are here; fails if no honest host would ask that.
   void prove(prove_weights wanted);
   void answer(uint64_t request, message& m);
   void leave(const std::string& why);
@@ -190,8 +191,13 @@ private:
   std::map<uint32_t, load_progress> loads_; // by device
   clock_filter clock_;
   std::vector<std::function<void(const std::string&)>> enders_;
-  std::map<uint64_t, std::weak_ptr<const plan>> plans_; // that the host has been told of
-  std::jthread prover_;                                 // of the link's thread
+  struct told_plan {
+    std::weak_ptr<const plan> of;
+    std::shared_ptr<const std::unordered_set<hash128>> leaves;
+  };
+  std::map<uint64_t, told_plan> plans_; // that the host has been told of
+  std::atomic<bool> is_proving_{false};
+  std::jthread prover_; // of the link's thread; last, since it reads the members above
 };
 
 /// A value that a host keeps, outside of its devices' arenas: readable by its devices at once, by other hosts over the network.

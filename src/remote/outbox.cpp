@@ -4,65 +4,73 @@
 #include "remote/values.hpp"
 #include "wire/plans.hpp"
 
-#include <algorithm>
-
 namespace troupe::remote {
 
 offered_plan outbox::offer(const std::shared_ptr<const plan>& p) {
-  const std::lock_guard lock(mutex_);
-  const std::vector<entry> dead = take_dead();
-  offered_plan offered;
-  const failure why = capture([&] { offered = add(p); });
+  std::promise<offered_plan> promised;
+  std::shared_future<offered_plan> offered;
+  std::vector<entry> dead;
+  uint64_t id = 0; // of a plan that is new
+  {
+    const std::lock_guard lock(mutex_);
+    dead = take_dead();
+    const auto [found, is_new] = plans_.try_emplace(p.get());
+    if (is_new) {
+      found->second = {p, promised.get_future().share()};
+      id = ++last_;
+    }
+    offered = found->second.offered;
+  }
+  if (id != 0)
+    try {
+      promised.set_value(encode(*p, id));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      plans_.erase(p.get());
+      promised.set_exception(std::current_exception());
+    }
   for (const entry& e : dead) // now: it stays known which workers have the weights that the new plan has, too
-    withdraw(e);
-  if (why.failed())
-    fail(why.code, "{}", why.message);
-  return offered;
+    withdraw(e.offered.get());
+  return offered.get();
 }
 
-offered_plan outbox::add(const std::shared_ptr<const plan>& p) {
-  const auto [found, is_new] = plans_.try_emplace(p.get());
-  entry& e = found->second;
-  if (!is_new)
-    return e.offered;
+offered_plan outbox::encode(const plan& p, uint64_t id) {
+  check_texts(*p.program);
+  const auto leaves = std::make_shared<std::unordered_set<hash128>>();
+  offered_plan made{.id = id, .encoded = {new_key(), 0}, .leaves = leaves};
   try {
-    check_texts(*p->program);
-    const auto bytes = std::make_shared<const std::vector<uint8_t>>(
-        wire::encode_plan(*p, [&](const weight& leaf) { return content_of(leaf, e); }));
+    const auto bytes = std::make_shared<const std::vector<uint8_t>>(wire::encode_plan(p, [&](const weight& leaf) {
+      const hash128 content = content_of(leaf);
+      if (leaves->insert(content).second) {
+        offers_.offer(content, to_blob(leaf.leaf));
+        routes_.open(content);
+      }
+      return content;
+    }));
     const tensor blob(dtype::uint8, {static_cast<int64_t>(bytes->size())}, bytes, bytes->data());
-    e.of = p;
-    e.offered = {++last_, {new_key(), blob.bytes()}};
-    offers_.offer(e.offered.encoded.key, blob);
+    made.encoded.size = blob.bytes();
+    offers_.offer(made.encoded.key, blob);
   } catch (...) {
-    withdraw(e);
-    plans_.erase(found);
+    withdraw(made);
     throw;
   }
-  return e.offered;
+  return made;
 }
 
-hash128 outbox::content_of(const weight& leaf, entry& e) {
-  const auto [found, is_new] = contents_.try_emplace(leaf.key);
-  if (is_new)
-    found->second = content_hash(leaf.leaf);
-  offers_.offer(found->second, to_blob(leaf.leaf));
-  routes_.open(found->second);
-  e.leaves.push_back(found->second);
-  return found->second;
-}
-
-tensor outbox::weight_of(const std::vector<std::shared_ptr<const plan>>& plans, const hash128& content) const {
+hash128 outbox::content_of(const weight& leaf) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = contents_.find(leaf.key); known != contents_.end())
+      return known->second;
+  }
+  const hash128 content = content_hash(leaf.leaf); // takes seconds for a large one
   const std::lock_guard lock(mutex_);
-  const bool is_named = std::ranges::any_of(plans, [&](const auto& p) {
-    const auto found = plans_.find(p.get());
-    return found != plans_.end() && std::ranges::count(found->second.leaves, content) > 0;
-  });
-  return is_named ? offers_.find(content) : tensor();
+  return contents_.try_emplace(leaf.key, content).first->second;
 }
 
-void outbox::withdraw(const entry& e) {
-  offers_.withdraw(e.offered.encoded.key);
-  for (const hash128& content : e.leaves) {
+void outbox::withdraw(const offered_plan& gone) {
+  offers_.withdraw(gone.encoded.key);
+  for (const hash128& content : *gone.leaves) {
     offers_.withdraw(content);
     routes_.close(content);
   }

@@ -6,9 +6,10 @@
 #include "remote/weight_routes.hpp"
 #include "tensor/tensor_maker.hpp"
 
-#include <map>
+#include <future>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace troupe::remote {
 
@@ -16,6 +17,7 @@ namespace troupe::remote {
 struct offered_plan {
   uint64_t id = 0;
   sent_blob encoded;
+  std::shared_ptr<const std::unordered_set<hash128>> leaves; // the weights that it names
 };
 
 /// See the top of this file. Thread-safe.
@@ -28,28 +30,25 @@ public:
   /// Who gives the weights of offered plans to whom.
   weight_routes& routes() { return routes_; }
 
-  /// Encodes a plan if no worker has been offered it yet. Its encoding and weights stay on offer as long as the plan lives.
+  /// Encodes a plan if no worker has been offered it yet: all its weights are read, and only who offers the same plan waits for that.
+  /// Its encoding and weights stay on offer as long as the plan lives.
   offered_plan offer(const std::shared_ptr<const plan>& p);
-
-  /// Returns the bytes of a weight that one of these plans names, while it is on offer; else undefined.
-  tensor weight_of(const std::vector<std::shared_ptr<const plan>>& plans, const hash128& content) const;
 
 private:
   struct entry {
     std::weak_ptr<const plan> of;
-    offered_plan offered;
-    std::vector<hash128> leaves; // on offer
+    std::shared_future<offered_plan> offered; // set before the plan can be gone
   };
 
-  offered_plan add(const std::shared_ptr<const plan>& p);
-  hash128 content_of(const weight& leaf, entry& e);
+  offered_plan encode(const plan& p, uint64_t id);
+  hash128 content_of(const weight& leaf);
   std::vector<entry> take_dead();
-  void withdraw(const entry& e);
+  void withdraw(const offered_plan& gone);
 
   const tensor_maker maker_;
   piece_source offers_;
   weight_routes routes_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_; // guards the rest; never held while weights are read
   uint64_t last_ = 0;
   std::unordered_map<const plan*, entry> plans_;
   std::unordered_map<hash128, hash128> contents_; // by key of a leaf

@@ -87,7 +87,7 @@ private:
   const uint32_t index_;
   const device_info info_;
   mutable std::mutex mutex_;
-  std::function<void()> tell_progress_;
+  std::function<void()> tell_progress_ = [] {};
   std::condition_variable installed_;
   std::optional<failure> ended_;
   std::map<uint64_t, std::optional<failure>> installing_; // answers
@@ -291,8 +291,9 @@ void conversation::report() {
 
 void conversation::on_installed(installed answer) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = installing_.find(answer.bound_plan); found != installing_.end())
-    found->second = std::move(answer.why);
+  const auto found = installing_.find(answer.bound_plan);
+  if (found == installing_.end() || std::exchange(found->second, std::move(answer.why)))
+    fail(errc::invalid_input, "bound plan {} is said to be installed when nothing waits for it", answer.bound_plan);
   installed_.notify_all();
 }
 
@@ -300,8 +301,7 @@ void conversation::on_loading() {
   std::unique_lock lock(mutex_);
   const std::function<void()> tell = tell_progress_;
   lock.unlock();
-  if (tell)
-    tell();
+  tell();
 }
 
 void conversation::on_end(const failure& why) {
