@@ -61,7 +61,8 @@ void check_run(const session& s, const sample_call& c, const std::vector<bool>& 
       CHECK(got.results[k].dims() == wanted.results[k].dims());
   } else {
     INFO(got.refusal);
-    CHECK((!fits || !wanted.refusal.empty()));
+    const bool needs_elements = got.refusal.find("must be known before the run") != std::string::npos;
+    CHECK((!fits || needs_elements || !wanted.refusal.empty()));
     CHECK((got.refusal.find("call") != std::string::npos || got.refusal.find("'x") != std::string::npos ||
            is_about_elements(got.refusal)));
   }

@@ -175,11 +175,9 @@ value_id gated_add(graph_builder& b, value_id x, value_id y, value_id gate, cons
 
 TEST_CASE("what a composition asks of its operands is asked when dims are bound", "[plan][A4]") {
   graph_builder b;
-  value_id x = b.input("x", {n, 4});
-  const value_id y = b.input("y", {m, 4}), gate = b.input("gate", {n, 1});
-  for (const char* layer : {"first", "second"})
-    x = b.op("Relu", {gated_add(b, x, y, gate, layer)});
-  b.output(x);
+  const value_id x = b.input("x", {n, 4}), y = b.input("y", {m, 4}), gate = b.input("gate", {n, 1});
+  for (const char* call : {"first", "second"})
+    b.output(b.op("Relu", {gated_add(b, x, y, gate, call)}));
   for (const std::vector<std::string>& devices : std::vector<std::vector<std::string>>{{"cpu"}, {"vulkan:0", "cpu"}}) {
     engine e = make_engine({.devices = devices}, {.gpu_validation = gpus_are_validated()});
     for (const bool fuse : {true, false}) {
@@ -298,6 +296,8 @@ TEST_CASE("zero points, scales and masks of other sizes are refused before anyth
           if (c.inputs[k].defined())
             inputs[fmt::format("x{}", k)] = c.inputs[k];
         const auto p = plan_of(e.load(graph_of(c, dims)), inputs);
+        if (symbols_of(*p, 0).empty())
+          continue; // weights of a convolution: the session plans for their numbers
         for (const int64_t more : {0, 1, 2}) {
           sample_call other = c;
           shape changed = c.inputs[i].dims();
