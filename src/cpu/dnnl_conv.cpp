@@ -106,9 +106,9 @@ public:
     if (transposed) // all its implementations end results by oneDNN's plain functions (`ends_plainly`)
       bind<dnnl::deconvolution_forward>(r, described(dnn::deconvolution, ops), d);
     else
-      bind<dnnl::convolution_forward>(r, dnn::make_ended(ops, end_, [&](const dnnl::post_ops& all) {
-        return described(dnn::convolution, all);
-      }), d);
+      bind<dnnl::convolution_forward>(
+          r, dnn::make_ended(ops, end_, [&](const dnnl::post_ops& all) { return described(dnn::convolution, all); }),
+          d);
     if (residual)
       residual_ = call_.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
                             dnn::describe(r.inputs[3].dims, r.layout_of(r.inputs[3])));
