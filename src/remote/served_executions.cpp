@@ -62,11 +62,15 @@ void served_executions::check_order(const place& at, place_state& p, const bound
       fail(errc::invalid_input, "execution {} has not ended in its bound plan and slot", at.execution);
     return;
   }
+  const size_t chunks = bound->source->chunks.size();
+  if (chunks > most_chunks_ - chunks_)
+    fail(errc::invalid_input, "executions of more than {} chunks are to run at a time", most_chunks_);
   const auto [owner, is_free] = slots_.try_emplace({at.device, bound->layout->id, slot}, at.execution);
   if (!is_free)
     fail(errc::invalid_input, "execution {} is given slot {}, which execution {} has", at.execution, slot,
          owner->second);
   p.running = std::make_unique<order>(bound, self, slot);
+  chunks_ += chunks;
 }
 
 bool served_executions::finish(const place& at, chunk_id chunk, bool ok) {
@@ -130,6 +134,7 @@ std::vector<served_executions::place> served_executions::take_idle() {
 
 void served_executions::leave_slot(const place& at, place_state& p) {
   slots_.erase({at.device, p.running->bound->layout->id, p.running->slot});
+  chunks_ -= p.running->bound->source->chunks.size();
   p.running = nullptr;
 }
 

@@ -18,6 +18,10 @@ namespace troupe::remote {
 
 class served_executions {
 public:
+  /// `most_chunks`: of the plans of all that runs together, since each execution has a state for every chunk of its
+  /// plan.
+  explicit served_executions(size_t most_chunks = size_t{1} << 26) : most_chunks_(most_chunks) {}
+
   using stop_flag = std::shared_ptr<std::atomic<bool>>;
   /// An execution, by the session's number, on one device of the worker.
   struct place {
@@ -75,6 +79,8 @@ private:
   void leave_slot(const place& at, place_state& p);
   void forget(std::map<place, place_state>::iterator found);
 
+  const size_t most_chunks_;
+  size_t chunks_ = 0; // of what runs
   std::map<uint64_t, execution_state> executions_;
   std::map<place, place_state> places_;
   std::map<slot_key, uint64_t> slots_; // executions that have them
