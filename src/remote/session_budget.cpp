@@ -30,10 +30,11 @@ constexpr bool is_answer =
 
 } // namespace
 
-void session_budget::take(const message& come) {
+bool session_budget::take(const message& come) {
   const std::lock_guard lock(mutex_);
+  bool is_known = true;
   std::visit(
-      [this]<class Message>(const Message& m) {
+      [&]<class Message>(const Message& m) {
         if constexpr (std::is_same_v<Message, install> || std::is_same_v<Message, run_chunk>) {
           charge(m);
         } else if constexpr (is_question<Message>) {
@@ -43,11 +44,13 @@ void session_budget::take(const message& come) {
         } else if constexpr (std::is_same_v<Message, retire>) {
           bound_plans_.erase({m.device, m.bound_plan});
         } else if constexpr (std::is_same_v<Message, forget_plan>) {
-          if (const auto known = plans_.extract(m.plan); !known.empty())
-            plan_bytes_ -= known.mapped();
+          const auto known = plans_.extract(m.plan);
+          is_known = !known.empty();
+          plan_bytes_ -= is_known ? known.mapped() : 0;
         }
       },
       come);
+  return is_known;
 }
 
 void session_budget::charge(const install& order) {

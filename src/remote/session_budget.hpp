@@ -21,7 +21,7 @@ struct session_limits {
   int64_t plan_bytes = int64_t{4} << 30; // of these plans, encoded
   size_t bound_plans = size_t{1} << 16;  // on each device, until they are retired
   size_t kept_values = size_t{1} << 20;  // until they are released
-  size_t peer_addresses = 128;           // that it has ever named
+  size_t peer_addresses = 4096;          // that it has ever named
 };
 
 /// See the top of this file. Thread-safe.
@@ -30,7 +30,8 @@ public:
   explicit session_budget(const session_limits& limits = {}) : limits_(limits) {}
 
   /// Charges for a message of the session's. Throws `errc::invalid_input` if that is too much: the link must end.
-  void take(const message& come);
+  /// Returns false if the message is to be passed over, since it is about a plan that is not here.
+  bool take(const message& come);
   /// Gives back what an answer to the session ends.
   void give_back(const message& said);
   /// Throws `errc::invalid_input` if the session may not keep one more value than `kept`.
