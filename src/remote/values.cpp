@@ -2,6 +2,7 @@
 
 #include "tensor/elements.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <future>
 
@@ -62,6 +63,9 @@ void check(const sent_value& value, const expected_value& expected) {
     fail(errc::invalid_input, "a value is {} instead of {}", to_string(value.type), to_string(expected.type));
   if (expected.dims && value.dims != *expected.dims)
     fail(errc::invalid_input, "a value has shape {} instead of {}", to_string(value.dims), to_string(*expected.dims));
+  if (value.from == origin::message && value.bytes.size() > static_cast<size_t>(message_bytes))
+    fail(errc::invalid_input, "a message carries a value of {} bytes, but at most {} may be in one", value.bytes.size(),
+         message_bytes);
   const int64_t elements = volume(value.dims); // of a hostile peer: may throw
   if (value.type != dtype::string && value.from != origin::message && value.size != bytes_of(value.type, elements))
     fail(errc::invalid_input, "a value of type {} and shape {} is said to have {} bytes", to_string(value.type),
@@ -102,10 +106,10 @@ hash128 content_proof(const hash128& challenge, const tensor& blob) {
   return h.digest();
 }
 
-sent_value describe(const tensor& t, const hash128& key, piece_source& offers) {
+sent_value describe(const tensor& t, const hash128& key, piece_source& offers, int64_t room) {
   const tensor blob = to_blob(t);
   sent_value value{.type = t.type(), .dims = t.dims(), .key = key, .size = blob.bytes()};
-  if (blob.bytes() <= message_bytes) {
+  if (blob.bytes() <= std::min(message_bytes, room)) {
     value.bytes.assign(blob.data<uint8_t>(), blob.data<uint8_t>() + blob.bytes());
     return value;
   }

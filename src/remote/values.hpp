@@ -24,9 +24,12 @@ hash128 content_proof(const hash128& challenge, const tensor& blob);
 
 /// Longest tensor that a message carries itself: no longer than the time of a piece.
 inline constexpr int64_t message_bytes = int64_t{64} << 10;
+/// Most bytes that the tensors of one message have together in it: half a frame, so that the rest fits, too.
+inline constexpr int64_t inline_bytes = max_frame_bytes / 2;
 
-/// Describes a tensor for the other end, which finds long ones in `offers` under `key`.
-sent_value describe(const tensor& t, const hash128& key, piece_source& offers);
+/// Describes a tensor for the other end, which finds long ones in `offers` under `key`, and those for which the
+/// message has no `room`.
+sent_value describe(const tensor& t, const hash128& key, piece_source& offers, int64_t room = inline_bytes);
 
 /// Fills a blob with the bytes that some other end offers under a key.
 using pull_done = std::function<void(const failure&)>;
