@@ -13,6 +13,12 @@ void piece_source::offer(const hash128& key, tensor bytes) {
   ++e.offers;
 }
 
+bool piece_source::offer_new(const hash128& key, tensor bytes) {
+  expects(bytes.defined() && bytes.type() != dtype::string, "only bytes can be pulled");
+  const std::lock_guard lock(mutex_);
+  return entries_.try_emplace(key, entry{std::move(bytes), 1}).second;
+}
+
 void piece_source::withdraw(const hash128& key) {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);

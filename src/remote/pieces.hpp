@@ -43,6 +43,9 @@ public:
   /// Lets pieces of the tensor be asked for until it is withdrawn, as often as it was offered. The tensor is shared, not copied;
   /// it has no strings.
   void offer(const hash128& key, tensor bytes);
+  /// The same for a key that a stranger has chosen: returns false, and changes nothing, if something is offered
+  /// under it.
+  bool offer_new(const hash128& key, tensor bytes);
   void withdraw(const hash128& key);
 
   /// Returns what is offered under a key; undefined if nothing is.

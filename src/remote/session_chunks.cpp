@@ -1,6 +1,8 @@
 // Chunks on a worker: their values, their order on a device, what they make.
 #include "remote/session_service.hpp"
 
+#include <algorithm>
+
 namespace troupe::remote {
 namespace {
 
@@ -176,16 +178,19 @@ void session_service::ended(const served_chunk_ptr& chunk, chunk_result result) 
 }
 
 void session_service::keep_all(const served_chunk& chunk, std::vector<sent_value>& values) {
-  for (size_t i = 0; i < chunk.wanted.size(); ++i)
-    values.push_back(keep(chunk.wanted[i], chunk.work.downloads[i]));
+  int64_t room = inline_bytes;
+  for (size_t i = 0; i < chunk.wanted.size(); ++i) {
+    values.push_back(keep(chunk.wanted[i], chunk.work.downloads[i], room));
+    room -= static_cast<int64_t>(values.back().bytes.size());
+  }
 }
 
-sent_value session_service::keep(const wanted_value& wanted, const value_ref& made) {
+sent_value session_service::keep(const wanted_value& wanted, const value_ref& made, int64_t room) {
   sent_value value{.from = origin::kept, .type = made->type(), .dims = made->dims(), .key = wanted.key};
   const tensor blob = made->has_host() ? to_blob(made->host()) : tensor();
   value.size = blob.defined() ? blob.bytes() : 0;
   if (blob.defined() && wanted.send)
-    value.from = value.size <= message_bytes ? origin::message : origin::sender;
+    value.from = value.size <= std::min(message_bytes, room) ? origin::message : origin::sender;
   if (value.from == origin::message)
     value.bytes.assign(blob.data<uint8_t>(), blob.data<uint8_t>() + blob.bytes());
   // A short value for the session's process alone is nothing to keep: nothing asks for it again.

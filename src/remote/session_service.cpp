@@ -43,7 +43,8 @@ void session_service::refuse(const failure& why) {
 }
 
 void session_service::on(message& m) {
-  budget_.take(m);
+  if (!budget_.take(m))
+    return;
   if (auto* order = std::get_if<run_chunk>(&m))
     run(std::move(*order));
   else if (const auto* wanted = std::get_if<piece_request>(&m))
@@ -120,8 +121,9 @@ void session_service::release_all() {
       executions_.finish(chunk->at, chunk->work.chunk, false);
     idle = executions_.take_idle(); // the others when their chunks have ended
   }
-  for (const auto& [key, value] : values)
-    shared_->offers.withdraw(key);
+  for (const auto& [key, entry] : values)
+    if (entry.is_offered)
+      shared_->offers.withdraw(key);
   for (const auto& at : idle)
     shared_->devices[at.device]->end(local(at.execution));
 }
@@ -227,7 +229,7 @@ value_ref session_service::kept(const hash128& key) {
   const auto found = values_.find(key);
   if (found == values_.end())
     fail(errc::invalid_input, "a value that is not kept here is asked for");
-  return found->second;
+  return found->second.value;
 }
 
 void session_service::keep(const hash128& key, value_ref value, const tensor& blob) {
@@ -235,22 +237,29 @@ void session_service::keep(const hash128& key, value_ref value, const tensor& bl
   if (ended_)
     return;
   budget_.check_kept(values_.size());
-  if (!values_.try_emplace(key, std::move(value)).second)
+  const auto [entry, is_new] = values_.try_emplace(key);
+  // The key may be one that another session has told this one: its value stays what it is.
+  if (is_new && blob.defined())
+    entry->second.is_offered = shared_->offers.offer_new(key, blob);
+  if (!is_new || (blob.defined() && !entry->second.is_offered)) {
+    if (is_new)
+      values_.erase(entry);
     fail(errc::invalid_input, "a value is to be kept under a key that another value has");
-  if (blob.defined())
-    shared_->offers.offer(key, blob);
+  }
+  entry->second.value = std::move(value);
 }
 
 void session_service::forget(const hash128& key) {
-  value_ref value;
+  kept_entry gone;
   {
     const std::lock_guard lock(mutex_);
     const auto found = values_.extract(key);
     if (found.empty())
       return;
-    value = std::move(found.mapped());
+    gone = std::move(found.mapped());
   }
-  shared_->offers.withdraw(key);
+  if (gone.is_offered)
+    shared_->offers.withdraw(key);
 }
 
 void session_service::fetch(const fetch_kept& question) {
@@ -259,9 +268,12 @@ void session_service::fetch(const fetch_kept& question) {
     fail(errc::invalid_input, "a value of device {} is asked for that another device has", question.device);
   const auto tell = [self = shared_from_this(), request = question.request](const fetch_result& result) {
     fetched answer{.request = request, .why = {result.code, result.message}};
+    // A device's thread may call this, and has no use for what is thrown: the session waits for its answer.
     if (result.ok())
-      answer.value = self->keep({.key = new_key(), .home = destination::host, .send = true},
-                                std::make_shared<moved_value>(result.value));
+      answer.why = capture([&] {
+        answer.value = self->keep({.key = new_key(), .home = destination::host, .send = true},
+                                  std::make_shared<moved_value>(result.value));
+      });
     self->say(std::move(answer));
   };
   if (value->resident())

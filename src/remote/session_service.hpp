@@ -49,6 +49,10 @@ private:
     std::deque<served_chunk_ptr> waiting;
     bool is_pumping = false, again = false;
   };
+  struct kept_entry {
+    value_ref value;
+    bool is_offered = false; // under its key, by this session
+  };
   using lent_key = std::pair<uint64_t, uint32_t>; // the session's number of a bound plan, and a device
 
   void on_frame(const frame& f);
@@ -75,8 +79,9 @@ private:
   void submit(const served_chunk_ptr& chunk);
   void ended(const served_chunk_ptr& chunk, chunk_result result);
   void keep_all(const served_chunk& chunk, std::vector<sent_value>& values);
-  /// Keeps a value as long as the session may ask for it, and returns what it is told.
-  sent_value keep(const wanted_value& wanted, const value_ref& made);
+  /// Keeps a value as long as the session may ask for it, and returns what it is told: with its bytes, if they
+  /// fit in `room`.
+  sent_value keep(const wanted_value& wanted, const value_ref& made, int64_t room = inline_bytes);
   void stop(uint64_t execution);
   void end(const end_chunks& order);
   void pump_all();
@@ -107,7 +112,7 @@ private:
   std::map<lent_key, std::weak_ptr<const lent_plan>> retired_; // chunks may still run by them
   std::vector<device_queue> queues_;                           // by device
   served_executions executions_;
-  std::unordered_map<hash128, value_ref> values_;
+  std::unordered_map<hash128, kept_entry> values_;
   weight_loader weights_;
   plan_shelf plans_; // its thread ends before all of the above
 };
