@@ -31,10 +31,9 @@ private:
 struct sent_chunk {
   chunk_work work; // keeps what it reads
   bound_plan_ptr bound;
-  std::vector<wanted_value> wanted; // by download
-  std::vector<hash128> offered;     // to be withdrawn after it
-  int64_t room = inline_bytes;      // for short values in its message
-  int64_t sent_ns = 0;
+  std::vector<wanted_value> wanted;         // by download
+  std::vector<hash128> offered;             // to be withdrawn after it
+  int64_t sent_ns = 0, room = inline_bytes; // the room is for short values in its message
   chunk_done done;
   // When the host has answered:
   chunk_result result;
@@ -192,11 +191,10 @@ sent_value conversation::describe_upload(const moved_value& value, sent_chunk& c
       return there->where().describe_for(*host_);
   if (const auto* kept = dynamic_cast<const kept_value*>(value.away().get()))
     return kept->describe_for(*host_);
-  const hash128 key = new_key();
-  sent_value sent = remote::describe(value.host(), key, host_->offers().offers(), chunk.room);
+  sent_value sent = remote::describe(value.host(), new_key(), host_->offers().offers(), chunk.room);
   chunk.room -= static_cast<int64_t>(sent.bytes.size());
   if (sent.from == origin::sender)
-    chunk.offered.push_back(key);
+    chunk.offered.push_back(sent.key);
   return sent;
 }
 

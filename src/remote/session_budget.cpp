@@ -5,6 +5,9 @@
 namespace troupe::remote {
 namespace {
 
+/// A name of DNS has at most 255 bytes; then come a colon and a port.
+constexpr size_t longest_address = 300;
+
 template <class Count>
 void check_budget(Count wanted, Count limit, std::string_view of) {
   if (wanted > limit)
@@ -75,6 +78,9 @@ void session_budget::charge(const run_chunk& order) {
 }
 
 void session_budget::charge_address(const std::string& address) {
+  if (address.size() > longest_address)
+    fail(errc::invalid_input, "a peer's address has {} bytes, but at most {} are taken", address.size(),
+         longest_address);
   if (address.empty() || !addresses_.insert(address).second)
     return;
   check_budget(addresses_.size(), limits_.peer_addresses, "addresses of peers");

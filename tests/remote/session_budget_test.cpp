@@ -97,6 +97,8 @@ TEST_CASE("bytes of plans, addresses and kept values of a session are limited", 
   named.take(weight_source{.peer = "c:1"});
   named.take(weight_source{}); // the session's process
   CHECK_THAT(test::thrown_by([&] { named.take(weight_source{.peer = "d:1"}); }).what(), Contains("addresses"));
+  CHECK_THAT(test::thrown_by([&] { named.take(weight_source{.peer = std::string(301, 'a')}); }).what(),
+             Contains("301 bytes"));
 
   CHECK_NOTHROW(named.check_kept(2));
   CHECK_THAT(test::thrown_by([&] { named.check_kept(3); }).what(), Contains("kept values"));
