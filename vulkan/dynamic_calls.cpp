@@ -135,7 +135,12 @@ launch_list choose_kernel(const bound_plan& bound, const node& n, const device_i
       attrs.set("past_layout", std::string("sbhd"));
     }
   const gpu_call call{attrs, std::move(usual.inputs), std::move(usual.outputs), *device.gpu};
-  launch_lists lists = launches_of(*n.def, call);
+  launch_lists lists;
+  try {
+    lists = launches_of(*n.def, call);
+  } catch (const error& e) { // dims that the call's rules compare
+    fail(e.code(), "{}: {}", describe(n), e.what());
+  }
   if (lists.empty())
     fail(errc::unsupported, "{}: {} has no kernel for these dims; place it on the CPU, or use smaller dims",
          describe(n), device.description);

@@ -153,7 +153,7 @@ private:
       for (size_t i = 0; i < call.inputs.size(); ++i)
         if (is_float_operand(nodes_[index], i))
           call.inputs[i] = widened(call.inputs[i], device);
-      state_bounds(call, g_.values[nodes_[index].inputs.at(0)].type);
+      state_bounds(call, g_.values[call.outputs.at(0)].type); // what it reads may be wide already
       for (value_id& v : call.outputs)
         if (v != no_value)
           v = made_wide(v, device, narrowed);
