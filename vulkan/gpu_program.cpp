@@ -239,7 +239,7 @@ private:
     }
     for (const launch_binding& b : l.bindings) {
       bound_range range = range_of(c, program_.nodes[id], list, b, scratch);
-      range.offset += b.offset;
+      range.advance(b.offset);
       // Ranges are whole words; every place has room for that. Capacities may pass a limit that no binding does.
       range.bytes = std::min(round_up(std::max<int64_t>(range.bytes, 1), 4), max_range_);
       out.buffers.push_back(range);

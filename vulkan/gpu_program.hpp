@@ -27,6 +27,12 @@ struct bound_range {
   size_t cache = 0; // index into `dynamic_calls::appends`
   /// Where the bytes are in the staging memory for uploads if the host narrows an input; -1 if they are no such input's.
   int64_t narrowed_at = -1;
+
+  /// Makes it begin later, wherever it is read.
+  void advance(int64_t by) {
+    offset += by;
+    narrowed_at += narrowed_at >= 0 ? by : 0;
+  }
 };
 
 /// A dispatch whose kernel and places are known.

@@ -75,6 +75,20 @@ TEST_CASE("inputs are narrowed by the host or by the GPU, with the same result",
   CHECK(new_gpu_messages() == "");
 }
 
+TEST_CASE("a part of an input that the host narrows begins where it should", "[vulkan]") {
+  const auto blocks = std::make_shared<host_block_pool>();
+  graph_builder b;
+  const value_id x = b.input("x", {40, 300});
+  b.output(b.op("Neg", {b.op("Slice", {x, b.integers({7}), b.integers({40})})}, {}, "y"));
+  engine e = engine_of({gpu("g", {.blocks = blocks, .force_staging = true})});
+  const session model = e.load(b.g, {.precision = precision::fp16});
+  const tensor in = numbers(40);
+  const tensor part = tensor::of<float>({33, 300}, in.values<float>().subspan(size_t{7} * 300));
+  for (int i = 0; i < 3; ++i)
+    CHECK(wrong(model.run({{"x", in}}).outputs.at("y"), part) == 0);
+  CHECK(new_gpu_messages() == "");
+}
+
 TEST_CASE("inputs are quantised by the host or by the GPU, with the same result", "[vulkan][quantised]") {
   const auto blocks = std::make_shared<host_block_pool>();
   tensor in = random_floats({40, 300}, 1, -50, 50);
