@@ -16,7 +16,7 @@ TROUPE_API std::vector<std::string> shared_outputs(const session& s, const named
 /// for the value.
 TROUPE_API std::vector<value_info> optional_inputs(const session& s);
 
-/// Returns what whoever asked for a run with such inputs should know, in words: a device that was named and gets no
+/// Returns warnings for the caller of a run with such inputs, one line each: a device that was named and gets no
 /// node, with the reason; an output whose shape is another than the file declares, which then does not count. Nothing of
 /// a session with a strategy, which decides who takes what. Makes the plan where it is not cached. Throws what
 /// `session::run` throws for inputs.

@@ -26,8 +26,9 @@ memory_desc describe_any(const shape& dims);
 void append_activation(dnnl::post_ops& ops, const activation& act);
 
 /// Returns whether the implementation of this name ends results by oneDNN's plain functions rather than by generated
-/// code: their Relu of −inf is NaN, and their sigmoid of NaN 0. Generated code is right for infinities, but its Relu, Clip and
-/// HardSigmoid of NaN may be 0: to keep NaN would take a pass over the results, a tenth of the time of a convolution of few channels.
+/// code: their Relu of −inf is NaN, and their sigmoid of NaN 0. Generated code is right for infinities, but its Relu,
+/// Clip and HardSigmoid of NaN may be 0: to keep NaN would take a pass over the results, a tenth of the time of a
+/// convolution of few channels.
 bool ends_plainly(std::string_view implementation);
 
 /// Returns `make(ops and then act)`, a primitive's descriptor, and sets `act` to none; leaves `act` to the caller

@@ -16,17 +16,17 @@ std::string element_name(const std::string& input, size_t index, std::string_vie
 } // namespace
 
 bool is_positive_unless_empty(const dim& d) {
-  if (d.is_constant() || !is_nonnegative(d))
-    return d.is_constant() && d.constant() > 0;
+  if (d.is_constant())
+    return d.constant() > 0;
   const auto is_input_dim = [](const auto& factor) {
     const std::string& name = factor->name;
     const bool is_element = name.starts_with('@') && (name.ends_with(plus) || name.ends_with(minus));
     return factor->op == dim_atom::operation::symbol && !is_element && !name.starts_with('#');
   };
   // No term is negative, so one that is positive is enough.
-  return std::ranges::any_of(dim_polynomial::of(d)->terms, [&](const dim_term& term) {
-    return term.coefficient > 0 && std::ranges::all_of(term.factors, is_input_dim);
-  });
+  return is_nonnegative(d) && std::ranges::any_of(dim_polynomial::of(d)->terms, [&](const dim_term& term) {
+           return term.coefficient > 0 && std::ranges::all_of(term.factors, is_input_dim);
+         });
 }
 
 dim stated_symbol(const std::string& name) {

@@ -12,8 +12,8 @@ namespace troupe {
 /// '#' as those of data-dependent dims do.
 dim stated_symbol(const std::string& name);
 
-/// Returns whether the value is provably ≥ 1 in every run in which no dim of an input, of the graph or of a body, is empty. Symbols of
-/// elements, and of dims that data decide, may be 0 in any run.
+/// Returns whether the value is provably ≥ 1 in every run in which no dim of an input, of the graph or of a body, is
+/// empty. Symbols of elements, and of dims that data decide, may be 0 in any run.
 bool is_positive_unless_empty(const dim& d);
 
 /// Returns a fresh symbol for dim `axis` of the body input called `input`.

@@ -1,8 +1,9 @@
 // Other workers, from which this one pulls values that its chunks read. A link is opened when the first value is wanted, and again if it
 // ends meanwhile.
 //
-// Any session may name any address, so few threads call them, and those that could not be reached come last. There are only so many links:
-// one that nothing is pulled over, or nothing has come over for as long as a peer may be away, is closed for another one.
+// Any session may name any address, so few threads call peers, and peers that could not be reached come last. The number of
+// links is limited: a link without pulls, or one that has brought nothing for as long as a peer may be away, is closed to make
+// room for another.
 //
 // A peer that cannot be reached is tried for a while before the pull fails: if it is gone, the session finds out by itself, stops the
 // chunks that wait here, and runs them elsewhere; an answer of ours that came first would end the run instead.
