@@ -10,6 +10,7 @@
 #include "remote/peers.hpp"
 #include "remote/served_device.hpp"
 #include "remote/session_memory.hpp"
+#include "remote/value_room.hpp"
 #include "remote/weight_store.hpp"
 
 #include <map>
@@ -29,6 +30,7 @@ struct service_options {
   std::filesystem::path models;     // folder of models that are here: their weights need not come; empty for none
   peer_connector connect_peer;
   tensor_maker make = make_plain_tensor; // of values that come from others
+  int64_t value_bytes = 0; // of all sessions (`value_room`); 0: as many as the devices lend, at least 4 GiB
   std::chrono::milliseconds peer_patience = std::chrono::seconds(3);
   std::chrono::milliseconds memory_patience =
       std::chrono::seconds(2); // of installs, while other sessions hold the memory
@@ -46,6 +48,7 @@ struct shared_service {
   piece_source offers;                  // values, by keys that only those know who were told
   peers others;
   shared_ledgers memory; // of what devices lend, over all sessions
+  std::shared_ptr<value_room> room;
 
   shared_service(std::vector<served_device_ptr> d, service_options o)
       : devices(std::move(d)), options(std::move(o)), weights({.folder = options.weights}),
@@ -53,8 +56,13 @@ struct shared_service {
                    ? nullptr
                    : std::make_unique<model_folder>(options.models, default_model_index(options.models))),
         others(options.connect_peer, options.peer_patience) {
-    for (const served_device_ptr& device : devices)
+    int64_t lent = 0;
+    for (const served_device_ptr& device : devices) {
       memory.push_back(std::make_shared<shared_ledger>(device->info().memory_bytes));
+      lent += device->info().memory_bytes;
+    }
+    const int64_t usual = std::max(lent, int64_t{4} << 30);
+    room = std::make_shared<value_room>(options.value_bytes > 0 ? options.value_bytes : usual);
   }
 };
 

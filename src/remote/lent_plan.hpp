@@ -3,15 +3,18 @@
 
 #include "remote/served_device.hpp"
 #include "remote/session_memory.hpp"
+#include "remote/value_room.hpp"
 
 namespace troupe::remote {
 
 class lent_plan {
 public:
-  /// The plan has been installed on `on`, which is the worker's device `index` and the plan's `self`, and its memory taken.
+  /// The plan has been installed on `on`, which is the worker's device `index` and the plan's `self`, and its memory
+  /// taken; `held` is that of the bound plan itself.
   lent_plan(served_device_ptr on, uint32_t index, bound_plan_ptr bound, device_index self,
-            std::shared_ptr<session_memory> memory)
-      : bound(std::move(bound)), self(self), on_(std::move(on)), index_(index), memory_(std::move(memory)) {}
+            std::shared_ptr<session_memory> memory, held_memory held)
+      : bound(std::move(bound)), self(self), on_(std::move(on)), index_(index), memory_(std::move(memory)),
+        held_(std::move(held)) {}
   ~lent_plan() {
     capture([&] {
       on_->retire(bound->id);
@@ -28,6 +31,7 @@ private:
   const served_device_ptr on_;
   const uint32_t index_;
   const std::shared_ptr<session_memory> memory_;
+  const held_memory held_;
 };
 
 using lent_plan_ptr = std::shared_ptr<const lent_plan>;

@@ -17,6 +17,8 @@ namespace {
 constexpr auto attempt_pause = std::chrono::milliseconds(100);
 /// Peers that are called at the same time, and links to peers: any session may name any address.
 constexpr size_t most_callers = 32, most_links = 256;
+/// A link that brings less is no better than one that brings nothing.
+constexpr double slow_bytes_per_second = 256 << 10;
 
 failure ending() {
   return {errc::cancelled, "the worker ends"};
@@ -40,8 +42,9 @@ struct peers::state : std::enable_shared_from_this<peers::state> {
 
     const link_ptr connection;
     piece_puller puller;
-    size_t pulls = 0;                                    // under way; guarded by the mutex of all
-    std::atomic<clock::time_point> active{clock::now()}; // asked or answered last
+    size_t pulls = 0; // under way; guarded by the mutex of all
+    const clock::time_point opened = clock::now();
+    std::atomic<clock::time_point> active{opened}; // asked or answered last
   };
   using line_ptr = std::shared_ptr<line>;
   struct peer {
@@ -237,11 +240,13 @@ void peers::state::use(const std::string& address, const link_ptr& connection) {
 /// Under the lock: returns whether there is room for one more link, perhaps in the place of one that is to be closed.
 ///
 /// A session may name addresses whose peers answer slowly or never. So a link over which something comes is not closed
-/// for another one, but one over which nothing has come for as long as a peer may be away is no better than one that
-/// nothing is pulled over.
+/// for another one, but one over which nothing, or little, has come for as long as a peer may be away is no better than
+/// one that nothing is pulled over.
 bool peers::state::make_room(line_ptr& closing) {
   const auto is_busy = [now = clock::now(), this](const line& l) {
-    return l.pulls > 0 && now - l.active.load() < patience;
+    const bool is_new = now - l.opened < patience;
+    const bool is_fast = l.puller.bytes_per_second() >= slow_bytes_per_second;
+    return l.pulls > 0 && now - l.active.load() < patience && (is_new || is_fast);
   };
   size_t links = 0;
   auto least = all.end();

@@ -10,10 +10,8 @@
 namespace troupe::remote {
 namespace {
 
-using namespace std::chrono_literals;
-
 /// Counters are for people: whoever asks does not wait longer.
-constexpr auto stats_timeout = 5s;
+constexpr std::chrono::seconds stats_timeout(5);
 
 /// A value in the memory of a device of another host.
 class remote_resident final : public resident {
@@ -218,10 +216,10 @@ void conversation::on_chunk(chunk_made made) {
   align_clocks(made.result.timings, host_->clock_ahead_ns(exchange), chunk->sent_ns, answered_ns);
   chunk->result = std::move(made.result);
   if (chunk->result.ok() && made.downloads.size() != chunk->wanted.size())
-    chunk->result = {.code = errc::internal,
+    chunk->result = {.code = errc::device_failed,
                      .message = fmt::format("host '{}' made {} values of {}", host_->name(), made.downloads.size(),
                                             chunk->wanted.size())};
-  if (chunk->result.ok())
+  else if (chunk->result.ok())
     take_downloads(chunk, std::move(made.downloads));
   {
     const std::lock_guard lock(mutex_);
@@ -239,15 +237,18 @@ void conversation::take_downloads(const sent_chunk_ptr& chunk, std::vector<sent_
       const std::lock_guard lock(mutex_);
       ++chunk->missing;
     }
+    const bool is_bound = p.segment_of_value[ids[i]] <= chunk->bound->segment;
+    const expected_value expected{p.program->values[ids[i]].type, is_bound ? &chunk->bound->dims[ids[i]] : nullptr};
     sent_value kept{.from = origin::kept, .type = value.type, .dims = value.dims, .size = value.size};
     if (value.from == origin::message && chunk->wanted[i].send && !chunk->work.downloads[i]->stays())
       kept.from = origin::message; // all of it: the host keeps nothing
     if (value.from == origin::kept || !chunk->wanted[i].send) {
-      took(chunk, i, kept, {}, {});
+      failure lie = capture([&] { check_kind(kept, expected); });
+      if (lie.failed())
+        lie = {errc::device_failed, fmt::format("host '{}' keeps another value: {}", host_->name(), lie.message)};
+      took(chunk, i, kept, {}, lie);
       continue;
     }
-    const bool is_bound = p.segment_of_value[ids[i]] <= chunk->bound->segment;
-    const expected_value expected{p.program->values[ids[i]].type, is_bound ? &chunk->bound->dims[ids[i]] : nullptr};
     take(std::move(value), expected, host_->values(),
          [self = shared_from_this(), chunk, i, kept](tensor host, const failure& why) {
            self->took(chunk, i, kept, std::move(host), why);
@@ -331,12 +332,11 @@ void conversation::fetch(const device_tensor& value, const fetch_done& done) {
       host_->expect_answer<fetched>([value, done, host = host_](fetched* told, const failure& why) {
         if (!told)
           return done({.code = why.code, .message = why.message});
-        fetched& answer = *told;
-        if (answer.why.failed())
-          return done({.code = answer.why.code, .message = answer.why.message});
-        const hash128 key = answer.value.key;
-        const bool is_pulled = answer.value.from == origin::sender;
-        take(std::move(answer.value), {value->type(), &value->dims()}, host->values(),
+        if (told->why.failed())
+          return done({.code = told->why.code, .message = told->why.message});
+        const hash128 key = told->value.key;
+        const bool is_pulled = told->value.from == origin::sender;
+        take(std::move(told->value), {value->type(), &value->dims()}, host->values(),
              [=](tensor taken, const failure& failed) {
                if (is_pulled)
                  host->send(release{{key}});

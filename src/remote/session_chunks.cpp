@@ -84,13 +84,18 @@ void session_service::take_upload(const served_chunk_ptr& chunk, size_t i, sent_
     chunk->work.uploads[i] = here;
     return;
   }
+  held_memory held;
+  const failure full = capture([&] { held = hold(value); });
   {
     const std::lock_guard lock(mutex_);
     ++chunk->missing;
+    chunk->held.push_back(std::move(held));
   }
   const auto taken = [self = shared_from_this(), chunk, i](tensor t, const failure& why) {
     self->took(chunk, i, std::move(t), why);
   };
+  if (full.failed())
+    return taken({}, full);
   value_source from = from_session_;
   if (value.from == origin::peer)
     from.pull = [this, peer = value.peer](const hash128& key, const tensor& blob, pull_done done) {
@@ -180,12 +185,12 @@ void session_service::ended(const served_chunk_ptr& chunk, chunk_result result) 
 void session_service::keep_all(const served_chunk& chunk, std::vector<sent_value>& values) {
   int64_t room = inline_bytes;
   for (size_t i = 0; i < chunk.wanted.size(); ++i) {
-    values.push_back(keep(chunk.wanted[i], chunk.work.downloads[i], room));
+    values.push_back(keep(chunk.wanted[i], chunk.work.downloads[i], nullptr, room));
     room -= static_cast<int64_t>(values.back().bytes.size());
   }
 }
 
-sent_value session_service::keep(const wanted_value& wanted, const value_ref& made, int64_t room) {
+sent_value session_service::keep(const wanted_value& wanted, const value_ref& made, held_memory held, int64_t room) {
   sent_value value{.from = origin::kept, .type = made->type(), .dims = made->dims(), .key = wanted.key};
   const tensor blob = made->has_host() ? to_blob(made->host()) : tensor();
   value.size = blob.defined() ? blob.bytes() : 0;
@@ -194,8 +199,11 @@ sent_value session_service::keep(const wanted_value& wanted, const value_ref& ma
   if (value.from == origin::message)
     value.bytes.assign(blob.data<uint8_t>(), blob.data<uint8_t>() + blob.bytes());
   // A short value for the session's process alone is nothing to keep: nothing asks for it again.
-  if (value.from != origin::message || wanted.home != destination::host)
-    keep(wanted.key, made, blob);
+  if (value.from != origin::message || wanted.home != destination::host) {
+    if (!held)
+      held = room_.hold(blob.defined() ? blob.bytes() : bytes_of(made->type(), volume(made->dims())));
+    keep(wanted.key, made, blob, std::move(held));
+  }
   return value;
 }
 

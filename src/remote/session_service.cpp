@@ -3,6 +3,19 @@
 #include "remote/weakly.hpp"
 
 namespace troupe::remote {
+namespace {
+
+/// Returns about how much memory a bound plan takes beside its layout, which bound plans share.
+int64_t memory_of(const bound_plan& bound) {
+  auto bytes = static_cast<int64_t>(bound.dims.size() * (sizeof(shape) + sizeof(tensor)));
+  for (const shape& dims : bound.dims)
+    bytes += static_cast<int64_t>(dims.size() * sizeof(int64_t));
+  for (const tensor& t : bound.known)
+    bytes += t.defined() ? t.bytes() : 0;
+  return bytes;
+}
+
+} // namespace
 
 session_service::session_service(std::shared_ptr<shared_service> shared, link_ptr connection, std::string name,
                                  uint64_t number, std::function<void()> ended)
@@ -14,7 +27,7 @@ session_service::session_service(std::shared_ptr<shared_service> shared, link_pt
                                    [l = link_](uint32_t device, int64_t bytes) {
                                      l->send(encode(memory_wanted{device, bytes}));
                                    })),
-      queues_(shared_->devices.size()),
+      room_(shared_->room), queues_(shared_->devices.size()),
       weights_(*shared_, name_, puller_, [l = link_](const message& m) { l->send(encode(m)); }),
       plans_(weights_, puller_) {}
 
@@ -132,6 +145,8 @@ void session_service::release_all() {
 
 void session_service::install(remote::install order) {
   device(order.device);
+  held_memory held;
+  const failure full = capture([&] { held = room_.hold(static_cast<int64_t>(order.binding.size())); });
   {
     const std::lock_guard lock(mutex_);
     if (ended_)
@@ -142,7 +157,9 @@ void session_service::install(remote::install order) {
       fail(errc::invalid_input, "bound plan {} is installed already", order.bound_plan);
     lent_[key] = nullptr;
   }
-  plans_.enqueue([weak = weak_from_this(), order = std::move(order)] {
+  if (full.failed())
+    return finish_install(order, nullptr, nullptr, full);
+  plans_.enqueue([weak = weak_from_this(), order = std::move(order), held] {
     if (const auto self = weak.lock())
       self->make_and_install(order);
   });
@@ -152,12 +169,14 @@ void session_service::make_and_install(const remote::install& order) {
   if (const failure broken = capture([&] { plans_.check_numbers(order); }); broken.failed())
     return refuse(broken);
   bound_plan_ptr bound;
+  held_memory held;
   loaded_bytes weights;
   const int64_t begin = now_ns();
   const failure why = capture([&] {
     bound = plans_.make(order, weights, [&](int64_t came, int64_t total) {
       say(loading{order.device, came, total});
     }); // weights of this device, too
+    held = room_.hold(memory_of(*bound) + static_cast<int64_t>(order.binding.size()));
     const device_info& own = device(order.device).info();
     const device_info& planned = bound->source->devices[order.self];
     if (planned.gpu != own.gpu || planned.host_memory != own.host_memory || planned.kind != own.kind)
@@ -170,7 +189,7 @@ void session_service::make_and_install(const remote::install& order) {
            own.memory_bytes, bytes_needed(*bound->layout, order.self));
   });
   if (why.failed())
-    return finish_install(order, nullptr, why);
+    return finish_install(order, nullptr, nullptr, why);
   shared_->options.log("loaded", {{"session", name_},
                                   {"device", device(order.device).info().name},
                                   {"plan", std::to_string(order.plan)},
@@ -178,17 +197,20 @@ void session_service::make_and_install(const remote::install& order) {
                                   {"bytes_from_session", std::to_string(weights.session)},
                                   {"bytes_from_peers", std::to_string(weights.peers)},
                                   {"ms", fmt::format("{:.1f}", static_cast<double>(now_ns() - begin) * 1e-6)}});
-  device(order.device).install(bound, order.self, [self = shared_from_this(), order, bound](const failure& failed) {
-    if (failed.failed())
-      self->memory_->give_back(order.device, *bound, order.self);
-    self->finish_install(order, bound, failed);
-  });
+  device(order.device)
+      .install(bound, order.self, [self = shared_from_this(), order, bound, held](const failure& failed) {
+        if (failed.failed())
+          self->memory_->give_back(order.device, *bound, order.self);
+        self->finish_install(order, bound, held, failed);
+      });
 }
 
-void session_service::finish_install(const remote::install& order, const bound_plan_ptr& bound, const failure& why) {
+void session_service::finish_install(const remote::install& order, const bound_plan_ptr& bound, const held_memory& held,
+                                     const failure& why) {
   lent_plan_ptr made;
   if (!why.failed())
-    made = std::make_shared<const lent_plan>(shared_->devices[order.device], order.device, bound, order.self, memory_);
+    made = std::make_shared<const lent_plan>(shared_->devices[order.device], order.device, bound, order.self, memory_,
+                                             held);
   {
     const std::lock_guard lock(mutex_);
     const lent_key key(order.bound_plan, order.device);
@@ -222,7 +244,11 @@ lent_plan_ptr session_service::lent(uint64_t bound_plan, uint32_t device) const 
   return found->second;
 }
 
-// -- kept values
+// -- values
+
+held_memory session_service::hold(const sent_value& value) {
+  return room_.hold(std::max(value.size, static_cast<int64_t>(value.bytes.size())));
+}
 
 value_ref session_service::kept(const hash128& key) {
   const std::lock_guard lock(mutex_);
@@ -232,7 +258,7 @@ value_ref session_service::kept(const hash128& key) {
   return found->second.value;
 }
 
-void session_service::keep(const hash128& key, value_ref value, const tensor& blob) {
+void session_service::keep(const hash128& key, value_ref value, const tensor& blob, held_memory held) {
   const std::lock_guard lock(mutex_);
   if (ended_)
     return;
@@ -247,6 +273,7 @@ void session_service::keep(const hash128& key, value_ref value, const tensor& bl
     fail(errc::invalid_input, "a value is to be kept under a key that another value has");
   }
   entry->second.value = std::move(value);
+  entry->second.held = std::move(held);
 }
 
 void session_service::forget(const hash128& key) {
@@ -272,7 +299,7 @@ void session_service::fetch(const fetch_kept& question) {
     if (result.ok())
       answer.why = capture([&] {
         answer.value = self->keep({.key = new_key(), .home = destination::host, .send = true},
-                                  std::make_shared<moved_value>(result.value));
+                                  std::make_shared<moved_value>(result.value), nullptr);
       });
     self->say(std::move(answer));
   };
@@ -284,11 +311,15 @@ void session_service::fetch(const fetch_kept& question) {
 
 void session_service::put(put_value order) {
   device(order.device);
-  const auto finish = [self = shared_from_this(), request = order.request, key = order.key](const device_tensor& value,
-                                                                                            failure why) {
+  held_memory held;
+  if (const failure full = capture([&] { held = hold(order.value); }); full.failed())
+    return say(was_put{order.request, full});
+  const auto finish = [self = shared_from_this(), request = order.request, key = order.key,
+                       held](const device_tensor& value, failure why) {
     if (!why.failed())
       why = capture([&] {
-        self->keep({.key = key, .home = destination::device}, std::make_shared<moved_value>(value->host(), value));
+        self->keep({.key = key, .home = destination::device}, std::make_shared<moved_value>(value->host(), value),
+                   held);
       });
     self->say(was_put{request, why});
   };

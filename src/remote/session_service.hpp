@@ -41,8 +41,9 @@ private:
     lent_plan_ptr plan;
     chunk_work work;
     std::vector<wanted_value> wanted;
-    size_t missing = 0; // values on their way
-    failure why;        // of values that did not come
+    std::vector<held_memory> held; // of its uploads
+    size_t missing = 0;            // values on their way
+    failure why;                   // of values that did not come
   };
   using served_chunk_ptr = std::shared_ptr<served_chunk>;
   struct device_queue {
@@ -51,6 +52,7 @@ private:
   };
   struct kept_entry {
     value_ref value;
+    held_memory held;
     bool is_offered = false; // under its key, by this session
   };
   using lent_key = std::pair<uint64_t, uint32_t>; // the session's number of a bound plan, and a device
@@ -63,7 +65,8 @@ private:
   // -- plans
   void install(remote::install order);
   void make_and_install(const remote::install& order);
-  void finish_install(const remote::install& order, const bound_plan_ptr& bound, const failure& why);
+  void finish_install(const remote::install& order, const bound_plan_ptr& bound, const held_memory& held,
+                      const failure& why);
   void retire(const remote::retire& order);
   /// Ends the link, because of what the session has said.
   void refuse(const failure& why);
@@ -80,16 +83,18 @@ private:
   void ended(const served_chunk_ptr& chunk, chunk_result result);
   void keep_all(const served_chunk& chunk, std::vector<sent_value>& values);
   /// Keeps a value as long as the session may ask for it, and returns what it is told: with its bytes, if they
-  /// fit in `room`.
-  sent_value keep(const wanted_value& wanted, const value_ref& made, int64_t room = inline_bytes);
+  /// fit in `room`. `held`: its memory, if that is held already.
+  sent_value keep(const wanted_value& wanted, const value_ref& made, held_memory held, int64_t room = inline_bytes);
   void stop(uint64_t execution);
   void end(const end_chunks& order);
   void pump_all();
 
-  // -- kept values
+  // -- values
+  /// Holds memory for a value that comes; throws `errc::out_of_memory`.
+  held_memory hold(const sent_value& value);
   value_ref kept(const hash128& key);
-  /// Keeps a value, and offers its bytes, if they are in this host's memory.
-  void keep(const hash128& key, value_ref value, const tensor& blob);
+  /// Keeps a value, whose memory is held, and offers its bytes, if they are in this host's memory.
+  void keep(const hash128& key, value_ref value, const tensor& blob, held_memory held);
   void forget(const hash128& key);
   void fetch(const fetch_kept& question);
   void put(put_value order);
@@ -105,6 +110,7 @@ private:
   const std::shared_ptr<piece_puller> puller_;
   const value_source from_session_;
   const std::shared_ptr<session_memory> memory_;
+  value_room::share room_;
   session_budget budget_;
   mutable std::mutex mutex_;
   bool ended_ = false;

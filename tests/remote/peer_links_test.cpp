@@ -15,7 +15,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int most_links = 256;
-constexpr auto limit = 60s; // a hang fails a test
+constexpr int64_t most_bytes = int64_t{4} << 20; // of what a test pulls
+constexpr auto limit = 60s;                      // a hang fails a test
 
 const hash128 the_key = new_key();
 
@@ -56,6 +57,15 @@ public:
     for (const piece_request& wanted : std::exchange(asked_, {}))
       say(offers_.answer(wanted));
   }
+  void give_one_piece() {
+    piece_request wanted;
+    {
+      const std::lock_guard lock(mutex_);
+      wanted = asked_.front();
+      asked_.erase(asked_.begin());
+    }
+    say(offers_.answer(wanted));
+  }
 
 private:
   void say(const piece& p) {
@@ -80,20 +90,21 @@ class village {
 public:
   explicit village(std::chrono::milliseconds patience)
       : all_([this](const std::string& address) { return call(address); }, patience) {
-    offers_.offer(the_key, tensor(dtype::uint8, {4}));
+    offers_.offer(the_key, tensor(dtype::uint8, {most_bytes}));
   }
 
-  std::future<failure> pull(const std::string& address) {
+  std::future<failure> pull(const std::string& address, int64_t bytes = 4) {
     auto ended = std::make_shared<std::promise<failure>>();
-    all_.try_pull(address, the_key, tensor(dtype::uint8, {4}), [ended](const failure& why) { ended->set_value(why); });
+    all_.try_pull(address, the_key, tensor(dtype::uint8, {bytes}),
+                  [ended](const failure& why) { ended->set_value(why); });
     return ended->get_future();
   }
   /// Pulls from as many slow peers as there may be links; returns when each has been asked.
-  std::vector<std::future<failure>> pull_from_slow_ones() {
+  std::vector<std::future<failure>> pull_from_slow_ones(int64_t bytes = 4) {
     std::vector<std::future<failure>> under_way;
     for (int i = 0; i < most_links; ++i) {
       const std::string address = fmt::format("slow:{}", i);
-      under_way.push_back(pull(address));
+      under_way.push_back(pull(address, bytes));
       await_asked(address);
     }
     return under_way;
@@ -107,6 +118,7 @@ public:
       REQUIRE(std::chrono::steady_clock::now() < end);
   }
   void give(const std::string& address) { links_.at(address)->give(); }
+  void give_one_piece(const std::string& address) { links_.at(address)->give_one_piece(); }
 
 private:
   link_ptr call(const std::string& address) {
@@ -166,6 +178,20 @@ TEST_CASE("a link over which nothing comes makes room for another one", "[remote
   CHECK_FALSE(result(at.pull("quick:0")).failed());
   CHECK(result(slow.front()).code == errc::device_lost);
   CHECK(std::all_of(slow.begin() + 1, slow.end(), is_under_way));
+}
+
+TEST_CASE("a link over which little comes makes room for another one", "[remote][D2]") {
+  constexpr auto patience = 600ms;
+  village at(patience);
+  std::vector<std::future<failure>> slow = at.pull_from_slow_ones(most_bytes);
+  for (int round = 0; round < 4; ++round) { // each gives a piece of 16 KiB more often than it may be silent
+    std::this_thread::sleep_for(patience / 3);
+    for (int i = 0; i < most_links; ++i)
+      at.give_one_piece(fmt::format("slow:{}", i));
+  }
+  REQUIRE(std::all_of(slow.begin(), slow.end(), is_under_way));
+  CHECK_FALSE(result(at.pull("quick:0")).failed());
+  CHECK(std::count_if(slow.begin(), slow.end(), is_under_way) == most_links - 1);
 }
 
 TEST_CASE("peers that cannot be reached are called again and again by several threads", "[remote][D2]") {

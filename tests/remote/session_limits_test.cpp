@@ -1,12 +1,16 @@
 // What one session cannot do to the others of its worker, and how much a message carries.
 #include "cpu/cpu_device.hpp"
+#include "remote/remote_device.hpp"
 #include "remote/served_executions.hpp"
 #include "remote/session_budget.hpp"
 #include "remote/values.hpp"
 #include "support/catch.hpp"
+#include "support/chunk_works.hpp"
 #include "support/grammar_talk.hpp"
+#include "support/graph_builder.hpp"
 
 #include <fmt/format.h>
+#include <future>
 
 using namespace troupe;
 using namespace troupe::remote;
@@ -75,6 +79,34 @@ TEST_CASE("the values of one message are together shorter than a frame", "[remot
   CHECK(describe(t, {1, 2}, offers, message_bytes - 1).from == origin::sender);
   CHECK(offers.find({1, 2}).defined());
   CHECK(inline_bytes <= static_cast<int64_t>(max_frame_bytes) / 2);
+}
+
+TEST_CASE("many short values of a chunk come back, in its message and beside it", "[remote][D2]") {
+  constexpr int64_t parts = 300, part_bytes = message_bytes; // 18.75 MiB: more than a frame carries
+  far_host host({make_cpu_device("cpu")});
+  const auto far = make_remote_device(host.connect(), 0);
+  test::graph_builder b;
+  const value_id x = b.input("x", {parts, part_bytes}, dtype::uint8);
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < parts; ++i)
+    names.push_back(fmt::format("y{}", i));
+  const std::vector<value_id> made = b.call("Split", {x}, names, test::attrs_of({{"axis", int64_t{0}}}));
+  const auto p = make_plan(b.program(made), {far->info()}, {});
+  const bound_plan_ptr bound = bind_segment(p, 0, {});
+  far->install(bound, 0);
+  tensor all(dtype::uint8, {parts, part_bytes});
+  for (int64_t i = 0; i < parts; ++i)
+    std::fill_n(all.mutable_data<uint8_t>() + i * part_bytes, part_bytes, static_cast<uint8_t>(i));
+  const chunk_work work = test::work_of(*bound, 0, {all});
+  std::promise<chunk_result> ended;
+  far->submit(work, [&](chunk_result r) { ended.set_value(std::move(r)); });
+  REQUIRE(ended.get_future().get().message == "");
+  REQUIRE(work.downloads.size() == parts);
+  for (int64_t i = 0; i < parts; ++i) {
+    const auto made = work.downloads[static_cast<size_t>(i)]->host().values<uint8_t>();
+    CHECK(made.size() == static_cast<size_t>(part_bytes));
+    CHECK((made.front() == static_cast<uint8_t>(i) && made.back() == static_cast<uint8_t>(i)));
+  }
 }
 
 TEST_CASE("a value that is too long to be in a message is refused there", "[remote][D2]") {

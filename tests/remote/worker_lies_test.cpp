@@ -2,13 +2,15 @@
 #include "cpu/cpu_device.hpp"
 #include "remote/remote_device.hpp"
 #include "support/catch.hpp"
+#include "support/chunk_works.hpp"
 #include "support/fabricated_gpu.hpp"
-#include "support/far_device.hpp"
+#include "support/grammar_talk.hpp"
 #include "support/link_pair.hpp"
 #include "support/thrown.hpp"
 #include "wire/facts.hpp"
 
 #include <fmt/format.h>
+#include <future>
 
 using namespace troupe;
 using namespace troupe::remote;
@@ -74,6 +76,35 @@ TEST_CASE("a worker that answers another question than it was asked loses its li
   });
   CHECK(e.code() == errc::device_lost);
   CHECK_THAT(e.what(), Contains("another kind") && !Contains("std::get"));
+  pair.stop();
+}
+
+TEST_CASE("a worker that keeps another value than its chunk makes fails the chunk", "[remote][D2]") {
+  test::link_pair pair;
+  const link_ptr far = pair.end(1);
+  const auto answer = [far](const message& m) {
+    if (const auto* asked = std::get_if<ping>(&m))
+      far->send(encode(pong{asked->request, now_ns(), std::vector<uint8_t>(asked->answer_bytes)}));
+    else if (const auto* order = std::get_if<install>(&m))
+      far->send(encode(installed{order->device, order->bound_plan, {}}));
+    else if (const auto* work = std::get_if<run_chunk>(&m))
+      far->send(encode(chunk_made{.execution = work->execution,
+                                  .chunk = work->chunk,
+                                  .result = {},
+                                  .downloads = {{.from = origin::kept, .type = dtype::float32, .dims = {8, 9}}}}));
+  };
+  far->receive({.on_frame = [answer](const frame& f) { answer(decode(f)); }, .on_closed = [](const std::string&) {}});
+  const auto client = host_client::make(pair.end(0), "w", "w:1", {.version = "0.1.0", .devices = {a_cpu()}},
+                                        std::make_shared<outbox>());
+  const auto device = make_remote_device(client, 0);
+  const test::round_trip m = test::there_and_back(device->info());
+  device->install(m.bound, 0);
+  std::promise<chunk_result> ended;
+  device->submit(test::work_of(*m.bound, m.first, {tensor(dtype::float32, {8, 8})}),
+                 [&](chunk_result r) { ended.set_value(std::move(r)); });
+  const chunk_result result = ended.get_future().get();
+  CHECK(result.code == errc::device_failed);
+  CHECK_THAT(result.message, Contains("host 'w' keeps another value") && Contains("[8, 9]"));
   pair.stop();
 }
 
