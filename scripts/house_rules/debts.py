@@ -6,17 +6,27 @@ a rule is what must not grow.
 """
 import collections
 import json
+import re
 
 FILE = "scripts/check_debts.json"
-SHOWN = 10  # positions that a message names
+SHOWN = 10  # violations that a message has
 
 
 def read(tree):
     return json.loads(tree.text(FILE)) if FILE in tree.paths else {}
 
 
-def compare(rule, violations, debts):
-    """Yields what is wrong with the violations of one rule, given the debts by path."""
+def changed_lines(tree, base, path):
+    """Returns the numbers of the lines that differ from the revision `base`."""
+    hunks = re.findall(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", tree.git("diff", "-U0", base, "--", path) or "", re.M)
+    return {line for first, count in hunks for line in range(int(first), int(first) + int(count or 1))}
+
+
+def compare(rule, violations, debts, changed):
+    """Yields what is wrong with the violations of one rule, given the debts by path.
+
+    `changed` returns the changed lines of a path: a violation that is new is probably there.
+    """
     found = collections.defaultdict(list)
     for violation in violations:
         found[violation.path].append(violation)
@@ -25,9 +35,11 @@ def compare(rule, violations, debts):
         if len(here) > allowed and allowed == 0:
             yield from map(str, here)
         elif len(here) > allowed:
-            lines = ", ".join(str(violation.line) for violation in here[:SHOWN]) + (", …" if len(here) > SHOWN else "")
-            yield (f"{path}: {len(here)} violations of {rule}, the debt is {allowed}: lines {lines}; "
-                   f"the first: {here[0].text}")
+            lines = changed(path)
+            new = [violation for violation in here if violation.line in lines] or here
+            shown = "".join(f"\n    {violation}" for violation in new[:SHOWN])
+            more = len(here) - allowed
+            yield f"{path}: {len(here)} violations of {rule}, the debt is {allowed}: mend {more} of{shown}"
         elif len(here) < allowed:
             yield f"{path}: {len(here)} violations of {rule}, the debt is {allowed}: scripts/check --update lowers it"
 

@@ -1,5 +1,6 @@
 """THE table of rules, and the command: scripts/check."""
 import argparse
+import functools
 import sys
 
 from . import debts, includes, sizes, tools, words
@@ -51,7 +52,9 @@ def check(tree, base, update):
         allowed = debts.lower(found, allowed)
         debts.write(tree, allowed)
     for rule, violations in found.items():
-        report.problems += [f"{problem} [{rule}]" for problem in debts.compare(rule, violations, allowed.get(rule, {}))]
+        changed = functools.partial(debts.changed_lines, tree, base)
+        wrong = debts.compare(rule, violations, allowed.get(rule, {}), changed)
+        report.problems += [f"{problem} [{rule}]" for problem in wrong]
     report.problems += debts.grown(tree, base, allowed)
     return report
 

@@ -4,10 +4,12 @@ The tree is a git repository with a copy of scripts/check, a few files that keep
 the built command.
 """
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -59,6 +61,7 @@ def body(lines, head="void f() {", indent=""):
 
 
 CONSTRUCTOR = "b() : i_{1}, j_(2) {"
+TWO_LINES = f"auto f(int {'a' * 60}, int {'b' * 60}) -> int {{"  # when it is formatted
 LONG = "// " + "a " * 60
 
 # Rule → the files that break it: by their path, new or in place of a good one.
@@ -70,7 +73,7 @@ PLANTED = {
                         {"src/base/a.cpp": "class a {\n" + body(51, indent="  ") + "};\n"},
                         {"src/base/a.cpp": "struct {\n" + body(51, indent="  ") + "} a;\n"},
                         {"src/base/a.cpp": f"struct a {{\n  struct b {{\n{body(51, CONSTRUCTOR, '    ')}  }};\n}};\n"},
-                        {"src/base/a.cpp": body(50, f"auto f(int {'a' * 60}, int {'b' * 60}) -> int {{")}],  # on two lines
+                        {"src/base/a.cpp": body(50, TWO_LINES)}],
     "line_length": [{"src/base/a.cpp": LONG + "\n"}, {"a.md": "- " + "a " * 60 + "\n"}, {"shaders/a.glsl": LONG + "\n"},
                     {"cmake/A.cmake": f"#{LONG}\n"}, {"scripts/run": f"#!/bin/sh\n#{LONG}\n"},
                     {"tests/a.py": f"i = '{LONG}'\n"}],
@@ -151,8 +154,15 @@ class Planted:
         self.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a")
 
     def check(self, *options):
-        done = subprocess.run([self.root / "scripts/check", *options], capture_output=True, text=True)
+        path = f"{self.root / 'build/tools'}:{os.environ['PATH']}"
+        done = subprocess.run([self.root / "scripts/check", *options], env={**os.environ, "PATH": path},
+                              capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
+
+    def add_tool(self, name, script):
+        """Puts a program in place of the one of that name."""
+        self.write({f"build/tools/{name}": f"#!/bin/sh\n{script}\n"})
+        (self.root / "build/tools" / name).chmod(0o755)
 
     def debts(self):
         return json.loads((self.root / DEBTS).read_text())
@@ -166,7 +176,6 @@ def format_of(files):
     return {path: formatted(text) if path.endswith((".cpp", ".hpp")) else text for path, text in files.items()}
 
 
-@unittest.skipUnless(shutil.which("clang-format"), "clang-format is not installed")
 class Check(unittest.TestCase):
     # clang-tidy has a test of its own: a revision with the same files has nothing for it to look at.
     OPTIONS = ("--base", "HEAD")
@@ -199,7 +208,6 @@ class Check(unittest.TestCase):
         self.assertEqual(listed - {"clang_tidy"}, set(PLANTED))
 
 
-@unittest.skipUnless(shutil.which("clang-format"), "clang-format is not installed")
 class Skips(unittest.TestCase):
     def test_a_check_without_the_built_command_is_skipped(self):
         with Planted(built=False) as tree:
@@ -227,7 +235,37 @@ class Skips(unittest.TestCase):
         self.assertIn("SKIPPED: ", said)
 
 
-@unittest.skipUnless(shutil.which("clang-format"), "clang-format is not installed")
+class ClangTidy(unittest.TestCase):
+    """A changed file, and a program in place of clang-tidy."""
+
+    def check_with(self, script, configures="true"):
+        with Planted({"src/base/a.cpp": "int i;\n", "tests/a.cpp": "int i;\n"}) as tree:
+            tree.write({"build/release/compile_commands.json": "[]"})
+            tree.add_tool("cmake", configures)
+            tree.add_tool("clang-tidy", script)
+            return tree.check()
+
+    def test_what_it_finds_is_a_problem(self):
+        status, said = self.check_with('for file; do :; done; echo "$PWD/$file:1:5: error: no good [a-b]"; exit 1')
+        self.assertEqual(status, 1, said)
+        self.assertEqual(re.findall(r".* \[clang_tidy\]", said), ["src/base/a.cpp:1: no good [a-b] [clang_tidy]"])
+
+    def test_nothing_found_passes(self):
+        status, said = self.check_with("exit 0")
+        self.assertEqual(status, 0, said)
+        self.assertIn("clang-tidy on 1 changed files", said)
+
+    def test_a_crash_is_a_problem(self):
+        status, said = self.check_with("echo crashed >&2; exit 1")
+        self.assertEqual(status, 1, said)
+        self.assertIn("clang-tidy failed", said)
+
+    def test_a_build_that_cannot_be_configured_skips_it(self):
+        status, said = self.check_with("exit 0", configures="echo no compiler >&2; exit 1")
+        self.assertEqual(status, 2, said)
+        self.assertIn("SKIPPED: clang_tidy: build/files cannot be configured: no compiler", said)
+
+
 class Debts(unittest.TestCase):
     """A file with two long lines, and debts."""
 
@@ -244,8 +282,14 @@ class Debts(unittest.TestCase):
             for options in [(), ("--update",), ()]:
                 status, said = tree.check("--base", "HEAD", *options)
                 self.assertEqual(status, 1, said)
-                self.assertIn("a.md: 2 violations of line_length, the debt is 1: lines 1, 2", said)
+                self.assertIn("a.md: 2 violations of line_length, the debt is 1: mend 1 of\n    a.md:1: 140 ", said)
             self.assertEqual(tree.debts()["line_length"], {"a.md": 1})
+
+    def test_the_lines_that_changed_are_named(self):
+        with self.with_debt(2) as tree:
+            tree.write({"a.md": "a " * 70 + "\n" + "b " * 70 + "\n" + "a " * 70 + "\n"})
+            said = tree.check("--base", "HEAD")[1]
+        self.assertEqual(re.findall(r"^    (a.md:\d+)", said, re.M), ["a.md:2"], said)
 
     def test_fewer_is_a_problem_until_an_update_lowers_the_debt(self):
         with self.with_debt(3) as tree:
@@ -279,4 +323,7 @@ class Debts(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if not shutil.which("clang-format"):
+        print("clang-format is not installed")
+        sys.exit(77)
     unittest.main()

@@ -65,7 +65,8 @@ class List(unittest.TestCase):
         self.assertEqual(nightly.seed_of(DAY + datetime.timedelta(days=1)) - nightly.seed_of(DAY), nightly.SEEDS_A_DAY)
 
     def test_list_names_scripts_that_are_there(self):
-        done = subprocess.run([ROOT / "scripts/nightly", "--list", "--date", "2026-02-03"], capture_output=True, text=True)
+        command = [ROOT / "scripts/nightly", "--list", "--date", "2026-02-03"]
+        done = subprocess.run(command, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         scripts = set(re.findall(r"scripts/[\w-]+", done.stdout))
         self.assertLessEqual({"scripts/fuzz", "scripts/mutate", "scripts/random-graphs"}, scripts)
