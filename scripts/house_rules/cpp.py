@@ -87,7 +87,7 @@ def type_name(head):
 def begins_body(head):
     """Returns whether a brace after this head begins a function's body."""
     plain = outside_angles(re.sub(r"operator\s*(?:\(\s*\)|[^\s(]+)", "operator_", head))
-    if "(" not in plain or re.match(r"(layout|enum)\b", plain):
+    if "(" not in plain or re.match(r"(layout\s*\(|enum\b)", plain):
         return False
     parts = re.sub(r"\([^()]*\)", "()", re.sub(r"\((?:[^()]|\([^()]*\))*\)", "()", plain))
     if re.search(r"(?<![=!<>])=(?!=)", parts):  # a variable with an initialiser

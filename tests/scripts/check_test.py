@@ -68,7 +68,7 @@ LONG = "// " + "a " * 60
 PLANTED = {
     "formatted": [{"src/base/a.cpp": "int  f();\n"}],
     "file_length": [{"src/base/a.cpp": "int i;\n" * 401}, {"tests/a.py": "i = 1\n" * 401}],
-    "function_length": [{"src/base/a.cpp": body(51)}, {"shaders/a.comp": body(161)},
+    "function_length": [{"src/base/a.cpp": body(51, "layout f() {")}, {"shaders/a.comp": body(161)},
                         {"src/base/a.cpp": "namespace {\n" + body(51) + "} // namespace\n"},
                         {"src/base/a.cpp": "class a {\n" + body(51, indent="  ") + "};\n"},
                         {"src/base/a.cpp": "struct {\n" + body(51, indent="  ") + "} a;\n"},
