@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 from . import words
 from .tree import CPP, Skipped, Violation
@@ -80,6 +81,15 @@ def operator_table(tree, update):
         (tree.root / "README.md").write_text(wanted)
     elif wanted != text:
         yield Violation("README.md", 0, "not the operators that `troupe operators` prints: scripts/check --update")
+
+
+def figure_tables(tree):
+    """The figures of bench/README.md are made from the raw files beside it: a number typed by hand cannot be checked."""
+    if "bench/tables" not in tree.paths:
+        return
+    done = run(tree, sys.executable, "bench/tables", "--check")
+    if done.returncode != 0:
+        yield Violation("bench/README.md", 0, f"not the tables of bench/results (bench/tables): {last_line(done.stderr)}")
 
 
 def operator_names(tree):
