@@ -1,6 +1,6 @@
 // A choice that is made once, on a thread of its own, however many requests wait for it.
 //
-// The first request that asks has it made for what it says. Others wait: none beyond its own time limit or stop token, whoever
+// The first request that asks has it made for what it says. Others wait: none beyond its own time limit or stop token, whichever request
 // makes it. If it fails, the one that it was made for ends with the failure, and one of the others has it made anew. A request that gives
 // up leaves it going on, for those that come later. Thread-safe.
 #pragma once

@@ -1,7 +1,7 @@
 // Where callbacks run: one thread of an engine that does nothing else, started for the first of them.
 //
 // Devices and actors only hand outcomes over; so a callback may take its time, call `run` and wait, load models, or destroy the engine,
-// and keeps nobody but other callbacks waiting. No CAF here.
+// and keeps only other callbacks waiting. No CAF here.
 #pragma once
 
 #include "run/request.hpp"

@@ -1,4 +1,4 @@
-// What is behind an engine's handle, and the door to it for this project's own use (engine_access.hpp).
+// What an engine's handle refers to, and the door to it for this project's own use (engine_access.hpp).
 #pragma once
 
 #include "actors/session_state.hpp"

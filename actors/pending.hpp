@@ -1,9 +1,9 @@
 // What callers of a session wait for: a run, or a question about plans, and the promise of its answer.
 //
-// Invariant: each is answered exactly once. Whoever drops one unanswered (an actor that ends, a mailbox that is closed)
-// answers it with errc::cancelled by destroying it, so that no caller waits for ever. Therefore a caller never holds
-// the half that answers while it waits: it makes a `std::unique_ptr`, which the message to the actor takes away
-// (messages.hpp), and keeps the future.
+// Invariant: each is answered exactly once. An owner that drops one unanswered (an actor that ends, a mailbox that is
+// closed) answers it with errc::cancelled by destroying it, so that no caller waits for ever. Therefore a caller
+// never holds the half that answers while it waits: it makes a `std::unique_ptr`, which the message to the actor
+// takes away (messages.hpp), and keeps the future.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"

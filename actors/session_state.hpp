@@ -1,4 +1,4 @@
-// What is behind a session's handle.
+// What a session's handle refers to.
 #pragma once
 
 #include "actors/actor_runtime.hpp"

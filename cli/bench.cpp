@@ -380,7 +380,7 @@ void add_bench(CLI::App& app) {
       ->needs("--bind");
   command
       ->add_option("--in-flight", args->in_flight,
-                   "Measure the throughput, too, with so many requests under way (default with a strategy: 2)")
+                   "Measure the throughput, too, with N requests under way (default with a strategy: 2)")
       ->check(CLI::PositiveNumber);
   command->add_flag("--allocated", args->allocated,
                     "Inputs in memory that GPUs read without a copy (engine::allocate), not in ordinary memory");

@@ -123,8 +123,8 @@ void add_decode_options(CLI::App& command, decode_options& options) {
       ->allow_extra_args(false);
   command
       .add_option("--checkpoint", options.checkpoint,
-                  "Copy bound values to the host every so many steps; if they are lost with a device, repeat the steps "
-                  "since (default 0: never)")
+                  "Copy bound values to the host each time after N steps; if they are lost with a device, repeat the "
+                  "steps since (default 0: never)")
       ->needs(bind);
 }
 

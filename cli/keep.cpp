@@ -93,7 +93,7 @@ std::vector<kept_device> measure_model(const model_options& args, const std::fil
       all.push_back({device.name, {key_of(device), {}, std::move(nodes)}});
   });
   if (whole && all.empty())
-    fail(errc::unsupported, "none of the devices runs a node of the model; name others with --devices");
+    fail(errc::unsupported, "no device runs a node of the model; name others with --devices");
   return all;
 }
 

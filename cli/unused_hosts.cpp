@@ -45,7 +45,7 @@ elsewhere predict_on(engine& devices, const std::string& device, const model_opt
 std::string why_unused(const host_summary& host, engine& devices, const model_options& args,
                        const named_tensors& inputs, double taken_s) {
   std::optional<elsewhere> best;
-  std::string problem = "none of its devices has joined";
+  std::string problem = "no device of it has joined";
   for (const device_info& d : device_infos(devices)) {
     if (d.host != host.name)
       continue;

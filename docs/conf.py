@@ -1,5 +1,5 @@
-"""How Sphinx makes the site (scripts/docs). The source folder is the root of the repository: READMEs are pages where they are, and
-their links to each other work here as they do everywhere else."""
+"""How Sphinx makes the site (scripts/docs). The source folder is the root of the repository: READMEs are pages where
+they are, and their links to each other work here as they do everywhere else."""
 import os
 import pathlib
 import re
@@ -20,8 +20,9 @@ project = "troupe"
 version = re.search(r"project\(troupe VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 root_doc = "docs/index"
 include_patterns = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**", "src/README.md",
-                    "src/**/README.md", "actors/**README.md", "vulkan/README.md", "shaders/README.md", "python/README.md",
-                    "examples/**/README.md", "bench/README.md", "tests/**/README.md"]  # fmt: skip
+                    "src/**/README.md", "actors/**README.md", "vulkan/README.md", "shaders/README.md",
+                    "python/README.md", "examples/**/README.md", "bench/README.md", "scripts/README.md",
+                    "tests/**/README.md"]  # fmt: skip
 exclude_patterns = ["build", ".git", "docs/html", "docs/README.md"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.graphviz", "breathe"]
 source_suffix = {".md": "markdown"}
@@ -45,7 +46,8 @@ PUBLIC_HEADERS = "<!-- public headers -->"
 def expand(app, docname, source):
     """Replaces `<!-- public headers -->` by what the public headers declare."""
     if PUBLIC_HEADERS in source[0]:
-        source[0] = source[0].replace(PUBLIC_HEADERS, headers.sections(ROOT / "include" / "troupe", breathe_projects["troupe"]))
+        declared = headers.sections(ROOT / "include" / "troupe", breathe_projects["troupe"])
+        source[0] = source[0].replace(PUBLIC_HEADERS, declared)
 
 
 class CommandHelp(Directive):

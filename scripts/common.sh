@@ -61,3 +61,26 @@ materialized() { # MODEL
   [ -f "$folder/.ready" ] || { /usr/bin/python3 "$shared/models/materialize" "$1" "$folder" >/dev/null; touch "$folder/.ready"; }
   echo "$folder"
 }
+
+# The unit tests under AddressSanitizer and UndefinedBehaviorSanitizer, after `build_preset dev`; arguments go to Catch2.
+test_dev() { LSAN_OPTIONS="suppressions=$root/tests/lsan.supp" "$root/build/dev/bin/troupe_tests" "$@"; }
+
+# Planner, caches and the coordinator's state machine under ThreadSanitizer, after `build_preset tsan`. libcaf, libgomp and
+# GPU drivers are not instrumented: only tests that run no threads of theirs.
+test_tsan() {
+  local files=(coordinator coordinator_time fetch session_plans planning device_ledger shared_memory host_block
+    measure_nodes node_times profile_file)
+  local tags="[plan]~[slow]~[vulkan]~[engine],[run]~[slow]$(printf ',[#%s_test]' "${files[@]}")"
+  "$root/build/tsan/bin/troupe_tests" --filenames-as-tags "$tags"
+}
+
+# Kernels of the build for any processor, by each library level, after `build_preset generic`. glibc skips what the
+# processor lacks.
+test_levels() {
+  local level
+  for level in none x86-64-v3 x86-64-v4; do
+    say "kernels of the build for any processor, library level $level"
+    /lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask "$level" \
+      "$root/build/generic/bin/troupe_tests" "[cpu],[ops],[engine]"
+  done
+}

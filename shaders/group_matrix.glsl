@@ -1,5 +1,5 @@
 // Matrices that a whole group holds and multiplies: SPV_KHR_cooperative_matrix with SPV_NV_cooperative_matrix2 and
-// SPV_NV_tensor_addressing, written as GL_EXT_spirv_intrinsics, since the oldest glslang that builds troupe knows none of them.
+// SPV_NV_tensor_addressing, written as GL_EXT_spirv_intrinsics, since the oldest glslang that builds troupe does not know them.
 //
 // A kernel declares the instructions that it needs for its own types. Operands of a type must be constants, so sizes are `const uint`. Some operands
 // are ids of the module that GLSL cannot name: TYPE_F16 and TYPE_F32, and FUNCTION_f for a function f that an

@@ -1,7 +1,7 @@
 // Which of the groups that each have a part of a result is the last to have written it, so that it can join them: no wave of its own.
 //
-// Groups of one `flat_group()` make parts of one result; they differ in z. Nobody waits: a group that is not the last one ends. Parts are in `coherent`
-// buffers. Whoever includes it declares the counters `arrived`, one for each `flat_group()`, which are zero when the launch begins; the last group leaves
+// Groups of one `flat_group()` make parts of one result; they differ in z. No group waits: a group that is not the last one ends. Parts are in `coherent`
+// buffers. A shader that includes it declares the counters `arrived`, one for each `flat_group()`, which are zero when the launch begins; the last group leaves
 // its counter zero (`forget_groups`).
 #ifndef TROUPE_LAST_GROUP
 #define TROUPE_LAST_GROUP

@@ -1,4 +1,5 @@
-// What matrices of SPV_KHR_cooperative_matrix need, whoever holds them (subgroup_matrix.glsl, group_matrix.glsl).
+// What matrices of SPV_KHR_cooperative_matrix need, whether a subgroup (subgroup_matrix.glsl) or a group
+// (group_matrix.glsl) holds them.
 #extension GL_EXT_spirv_intrinsics : require
 #extension GL_KHR_memory_scope_semantics : require
 #pragma use_vulkan_memory_model

@@ -9,6 +9,14 @@
 #include <dlfcn.h>
 #include <fstream>
 
+#ifdef __SANITIZE_ADDRESS__
+/// Huge allocations fail, as under a memory limit, instead of ending the process. The sanitizer's library looks the
+/// function up by its name: hidden, as all else here is, it would not be found.
+extern "C" [[gnu::visibility("default")]] const char* __asan_default_options() {
+  return "allocator_may_return_null=1:max_allocation_size_mb=4096";
+}
+#endif
+
 namespace {
 
 /// Keeps the GPU's driver and layer in memory to the end, so that a leak checker can name them in what they do not free

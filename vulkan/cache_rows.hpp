@@ -1,4 +1,4 @@
-// How rows of caches are copied, as plain data; no Vulkan call. A cache of attention, [batch, heads, positions, width], lies in this order as any
+// How rows of caches are copied, as plain data; no Vulkan call. A cache of attention, [batch, heads, positions, width], is stored in this order as any
 // value does, or, if it is to grow where it is, with its positions first: then more of them need no more than room at its end.
 #pragma once
 

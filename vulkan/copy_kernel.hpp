@@ -1,5 +1,5 @@
 // Copies inside the GPU's memory by a kernel (shaders/copy_ranges.comp): several a dispatch, where each copy command of the driver takes
-// microseconds, and at the memory's speed, which an H200's copy commands are ten times from. Figures: bench/README.md.
+// microseconds, and at the memory's speed, which an H200's copy commands are ten times from.
 #pragma once
 
 #include "vulkan/chunk_recorder.hpp"

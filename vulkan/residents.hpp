@@ -6,8 +6,8 @@
 // too early.
 //
 // Caches that grow in place lie with their positions first, in memory that has room for more (cache_rows.hpp): then the values of several steps are the
-// same bytes, each as many of them as it has rows. Rows are written once: an append goes behind a value in place if nobody has a
-// value there that is longer; else, and where no room is left, it gets memory of its own, to which the rows before are copied, and which
+// same bytes, each as many of them as it has rows. Rows are written once: an append goes after a value in place if there is no
+// longer value; else, and where no room is left, it gets memory of its own, to which the rows before are copied, and which
 // the value before moves to. So no handle's elements ever change. What takes time of a step is done while the one before is on its way: caches that have
 // grown in place are likely to grow by as much again, all together, so their next values are made then (`grow_ahead`).
 //

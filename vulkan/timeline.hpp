@@ -1,7 +1,7 @@
 // The timelines of a device's queues, and the thread that waits for them.
 //
 // A device has lanes: work, and copies beside it on queues of their own if there are such. Every submission has the next value of
-// its lane's timeline: values only grow, and the lane's semaphore signals each at most once. The waiter is a thread of its own, so that whoever submits
+// its lane's timeline: values only grow, and the lane's semaphore signals each at most once. The waiter is a thread of its own, so that the submitter
 // never blocks; it calls the completions in the order of the submissions, whatever their lane. (It is a thread and not a CAF actor
 // because this folder does not know actors; its mailbox is `pending_`.)
 //

@@ -217,12 +217,7 @@ private:
     stage_uploads(c, bound, r, slot.memory, work, how == recording::narrowed);
     if (options_.poison)
       poison_results(r);
-    // Others' work, or the execution's own chunks around this one. Poison is written by the first chunk: nothing may come earlier.
-    const bool others = in_flight_ > slot.in_flight;
-    const bool own = slot.in_flight > 0;
-    const bool behind_copies = own && slot.last.out[0].value > 0;
-    const meanwhile busy{.in = others || (own && !options_.poison), .out = others || c.next_is_free || behind_copies};
-    const copy_tools tools{context_, imports_, residents_, copies_inside_, busy, options_.poison};
+    const copy_tools tools{context_, imports_, residents_, copies_inside_, work_beside(slot, c), options_.poison};
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
     row_copies_.submit(values->before, queue_);
     made_ahead_ = leave_caches(std::move(*caches), binding, work);
@@ -244,6 +239,15 @@ private:
       // Parts of it may be on their way: until those are complete, the GPU uses what the run does.
       queue_.after_all([end, result = failure_of(e)](VkResult) { end(result); });
     }
+  }
+
+  /// Returns what the GPU does beside a chunk: others' work, or the execution's own chunks around this one.
+  meanwhile work_beside(const program_slot& slot, const installed_chunk& c) const {
+    const bool others = in_flight_ > slot.in_flight;
+    const bool own = slot.in_flight > 0;
+    const bool after_copies = own && slot.last.out[0].value > 0;
+    // Poison is written by the first chunk: no copy in may come earlier.
+    return {.in = others || (own && !options_.poison), .out = others || c.next_is_free || after_copies};
   }
 
   /// The host narrows inputs that it has; where the kernel's time is asked for, the kernel does.

@@ -1,4 +1,4 @@
-// The door to the street: accepts connections and hands on those that have shaken hands. A connection that has not is nobody yet:
+// The door to the street: accepts connections and hands on those that have shaken hands. A connection that has not has no name yet:
 // such are limited in number and age, so that strangers can neither use up descriptors nor keep members out.
 #pragma once
 

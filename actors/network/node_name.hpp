@@ -1,6 +1,6 @@
-// How a node is named. A name that others can foresee could be taken before its owner comes; so it holds a number that
-// nobody foresees, and a hash of that and of the owner's certificate, by which whoever is called sees that the name
-// belongs to the certificate.
+// How a node is named. A name that others can foresee could be taken before its owner comes; so it holds a number
+// that no other member foresees, and a hash of that and of the owner's certificate, by which the called member sees
+// that the name belongs to the certificate.
 #pragma once
 
 #include <caf/node_id.hpp>

@@ -5,7 +5,7 @@ usage: train.py DIGITS.csv.gz [--steps N] [--seed N]
 
 A fully convolutional network sees a canvas of any size; each cell of 8×8 pixels says whether the centre of a digit is in it, where its
 box is, and which digit it is. Data: scikit-learn's copy of the digits (README.md), without those of ../digits/digits_test.npz.
-Needs NumPy and python3-onnx; a quarter of an hour on one core. Nobody has to run it: what it writes is committed.
+Needs NumPy and python3-onnx; a quarter of an hour on one core. You need not run it: what it writes is committed.
 """
 import argparse
 import pathlib

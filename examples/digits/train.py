@@ -3,7 +3,7 @@
 
 Data: the "Optical Recognition of Handwritten Digits" test set that scikit-learn ships (1,797 images of 8×8 pixels, 17 grey
 levels). A fifth, stratified, is held back: the network never sees it, and it is what examples/digits classifies.
-Needs PyTorch and scikit-learn; a minute on any CPU. The two files it writes are committed, so nobody has to run it.
+Needs PyTorch and scikit-learn; a minute on any CPU. The two files it writes are committed, so you need not run it.
 """
 import pathlib
 

@@ -4,7 +4,7 @@
 usage: train.py TEXT [--steps N] [--seed N]
 
 The committed model is of Isaac Newton's "Opticks" (fourth edition, 1730: in the public domain; README.md says where Debian has it).
-Needs NumPy and python3-onnx; a quarter of an hour on one core with OpenBLAS. Nobody has to run it: what it writes is committed.
+Needs NumPy and python3-onnx; a quarter of an hour on one core with OpenBLAS. You need not run it: what it writes is committed.
 """
 import argparse
 import pathlib

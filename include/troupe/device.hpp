@@ -15,7 +15,7 @@ struct device_summary {
   std::string description;
   /// Bytes that plans may use on it.
   int64_t memory_bytes = 0;
-  /// Bytes that it has, whoever uses them; 0 where it does not say.
+  /// Bytes that it has, those in use included; 0 where it does not say.
   int64_t total_bytes = 0;
   /// Whether it is there only for nodes that no other device can run.
   bool fallback = false;
@@ -63,9 +63,9 @@ struct device_stats {
 ///
 /// A handle is immutable and may cross threads freely. When the last one is gone, on whatever thread, the memory is free: a device
 /// whose memory belongs to one thread reclaims it there, at its next call. Devices that compute in the host's memory have no kind
-/// of their own: the host tensor itself is behind the handle.
+/// of their own: the handle holds the host tensor itself.
 ///
-/// Loss: a value in a device's own memory is lost with the device. The handle stays; whoever uses it gets errc::device_lost,
+/// Loss: a value in a device's own memory is lost with the device. The handle stays; its next use throws errc::device_lost,
 /// naming device and value. A value in the host's memory survives the device that made it.
 class TROUPE_API resident {
 public:

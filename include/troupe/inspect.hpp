@@ -6,7 +6,7 @@
 namespace troupe {
 
 /// Returns the names of the outputs whose bytes a run with such inputs has in common with the session, or with other runs: what does
-/// not depend on the inputs' elements, and in a model with control flow all of them. Whoever lets others write into outputs copies
+/// not depend on the inputs' elements, and in a model with control flow all of them. A caller that lets others write into outputs copies
 /// these first. The bytes of any other output belong to its run, unless they are one of the inputs, or another output, passed on.
 /// Makes the plan where it is not cached. Throws what `session::run` throws for inputs.
 TROUPE_API std::vector<std::string> shared_outputs(const session& s, const named_tensors& inputs);

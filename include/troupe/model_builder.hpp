@@ -35,7 +35,7 @@ public:
   const std::string& name() const;
   dtype type() const;
   const symbolic_shape& dims() const;
-  /// Returns whether it stands for a value.
+  /// Returns whether it refers to a value.
   explicit operator bool() const { return owner_ != nullptr; }
 
 private:

@@ -110,7 +110,7 @@ struct monitor_options {
   std::chrono::milliseconds window = std::chrono::minutes(1);
 };
 
-/// Watches an engine and one of its sessions: whoever has it takes samples, when they like. The engine must outlive it. Thread-safe.
+/// Watches an engine and one of its sessions: its owner takes samples at any time. The engine must outlive it. Thread-safe.
 class TROUPE_API monitor {
 public:
   /// Takes the first sample.

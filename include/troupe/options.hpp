@@ -22,7 +22,7 @@ enum class completion_mode : uint8_t {
 struct host_credentials {
   std::string certificate = {};
   std::string key = {};
-  /// The cluster's CA: whoever has a certificate that it signed is a trusted member.
+  /// The cluster's CA: the owner of a certificate that it signed is a trusted member.
   std::string ca = {};
   /// Plain TCP, readable and changeable by anybody on the way, to workers that say the same.
   bool insecure = false;
@@ -72,7 +72,7 @@ enum class placement_policy : uint8_t {
 
 /// Says which device runs the nodes whose name, or an output's name, matches a pattern.
 struct placement_pin {
-  /// '*' stands for any text, '?' for any character; an exact name wins over patterns, then the later pin.
+  /// '*' matches any text, '?' any character; an exact name wins over patterns, then the later pin.
   std::string pattern;
   std::string device; // its name, e.g. "vulkan:0"
 
@@ -92,7 +92,7 @@ enum class strategy : uint8_t {
   data_parallel, // a replica a device; a batch is split, each replica gets one share of its rows
   model_parallel, // one plan over all devices (`heft`, unless the policy says otherwise), with several requests in flight
   pipeline,       // contiguous stages, one a device (`placement_policy::pipeline`), through which micro-batches flow
-  work_stealing, // a replica a device; whoever is idle takes the next micro-batch
+  work_stealing, // a replica a device; an idle one takes the next micro-batch
   /// Whichever of these is predicted to be the best for the first request (`session_options::choice`). Choosing takes as long as planning
   /// all of them; meanwhile requests wait where they are submitted, within their time limits, `run_async` too.
   automatic,
@@ -137,7 +137,7 @@ struct stream_options {
   size_t depth = 0;
   pipeline_schedule schedule = pipeline_schedule::one_in_one_out;
   share_rule shares = share_rule::adaptive;
-  /// Dynamic batching: requests that wait are joined up to so many rows. Zero: never.
+  /// Dynamic batching: requests that wait are joined, up to this number of rows. Zero: never.
   int64_t max_batch = 0;
   /// How long a request waits for others to be joined with.
   std::chrono::microseconds max_delay{0};

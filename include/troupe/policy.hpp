@@ -110,13 +110,13 @@ struct policy_problem {
   /// The mean of `move_seconds` and `handover_s` over pairs of different devices, fallback ones aside; 0 if there are
   /// no two.
   double (*mean_move_seconds)(void* context, uint32_t value);
-  /// The three parts of a move of so many bytes: out of a device's memory, between hosts (either may be
+  /// The three parts of a move of `bytes` bytes: out of a device's memory, between hosts (either may be
   /// `policy_caller`), into a device's memory.
   double (*send_seconds)(void* context, double bytes, uint32_t device);
   double (*network_seconds)(void* context, double bytes, uint32_t from, uint32_t to);
   double (*receive_seconds)(void* context, double bytes, uint32_t device);
-  /// Whether some size or time that was asked for so far counts on dims that nobody has said: then what does not fit
-  /// may fit.
+  /// Whether some size or time that was asked for so far counts on dims that the caller has not said: then what does
+  /// not fit may fit.
   int32_t (*has_guessed)(void* context);
   /// What a task is called, for messages.
   const char* (*task_name)(void* context, uint32_t task);
@@ -131,8 +131,8 @@ struct policy_problem {
 struct policy_result {
   /// By task, the device: one that is `allowed`. All are `policy_none` at the beginning.
   uint32_t* device;
-  /// By task, the second at which it starts, if the policy knows: else NaN, as at the beginning. Null if nobody wants
-  /// to know.
+  /// By task, the second at which it starts, if the policy knows: else NaN, as at the beginning. Null if the caller
+  /// does not want to know.
   double* start;
 };
 
@@ -142,7 +142,7 @@ typedef int32_t (*place_function)(const policy_problem* problem, policy_result* 
 /// What a plug-in is.
 struct policy_plugin {
   uint32_t abi_version; // `policy_abi_version` as it was when the plug-in was compiled
-  const char* name;     // short, of letters, digits, '-' and '_'; none of the built-in ones
+  const char* name;     // short, of letters, digits, '-' and '_'; not a built-in one
   const char* what;     // it does, for people
   place_function place;
 };

@@ -13,8 +13,8 @@ class bound_session;
 
 /// What a bound session does against the loss of its values (`session::bind`).
 struct bind_options {
-  /// Above 0: after every so many steps the session takes a host copy of all bound values, from which it goes on if a device that keeps
-  /// them is lost (`state_rolled_back`). Copies are made while later steps run, one at a time: if one takes longer than so many steps, the
+  /// Above 0, N: after every N steps the session takes a host copy of all bound values, from which it goes on if a device that keeps
+  /// them is lost (`state_rolled_back`). Copies are made while later steps run, one at a time: if one takes longer than N steps, the
   /// next begins when it is there. Costs as much host memory as the bound values have, twice that while a copy is made; their device
   /// keeps those that are copied until then.
   uint64_t checkpoint = 0;

@@ -10,12 +10,13 @@
 //     }
 //
 // troupe makes a replica of the model for each device; a GPU's has the CPU of its host for what the GPU cannot run. A
-// request is so many rows: of a batch, if each row of the outputs depends on its own row of the inputs alone, else one.
-// Rows wait in one queue (priorities, deadlines and requests that are joined are troupe's), and the strategy says who takes them:
+// request is a number of rows: of a batch, if each row of the outputs depends on its own row of the inputs alone,
+// else one. Rows wait in one queue (priorities, deadlines and requests that are joined are troupe's), and the
+// strategy says who takes them:
 //
 // - `share`, if there is one, is asked once for each request that may be cut: how many rows each replica gets, at once.
 // - `choose` is asked for all others, whenever something has changed and rows wait: which replica takes the first of them
-//   now, and how many; or nobody, until the next change or a time.
+//   now, and how many; or no replica, until the next change or a time.
 //
 // Rules for both sides:
 // - Nothing here owns anything: all pointers are valid while the function runs.
@@ -76,7 +77,7 @@ struct strategy_offer {
   int32_t reserved;   // 0
 };
 
-/// Who takes them. At the beginning: nobody, all rows, no time.
+/// Who takes them. At the beginning: no replica, all rows, no time.
 struct strategy_answer {
   uint32_t replica;  // that is living and free; `strategy_none`: they wait
   uint32_t reserved; // 0
@@ -95,8 +96,8 @@ struct strategy_plugin {
   void (*close)(void* state);
   /// Says who takes the offered rows.
   int32_t (*choose)(void* state, const strategy_stream* stream, const strategy_offer* offer, strategy_answer* answer);
-  /// Fills in how many of a request's rows each replica gets: all together, none for one that is not living. Null: requests
-  /// are not shared out, `choose` cuts them.
+  /// Fills in how many of a request's rows each replica gets: all together, none for one that is not living. Null:
+  /// requests are not shared out, `choose` cuts them.
   int32_t (*share)(void* state, const strategy_stream* stream, int64_t rows, int64_t* shares);
 };
 

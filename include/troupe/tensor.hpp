@@ -3,7 +3,7 @@
 //   auto image = troupe::tensor::of<float>({1, 3}, std::vector<float>{0.1f, 0.2f, 0.3f});
 //   troupe::tensor empty(troupe::dtype::float32, {8, 3, 224, 224}); // fill it: empty.mutable_data<float>()
 //
-// A tensor is a handle: copying it shares the bytes. Whoever makes a tensor fills it through `mutable_data` before it
+// A tensor is a handle: copying it shares the bytes. The maker of a tensor fills it through `mutable_data` before it
 // hands out copies; afterwards the bytes are immutable by convention, so handles may cross threads freely.
 // Tensors of strings hold std::string objects; 4-bit types hold two elements a byte, 2-bit types four.
 // ONNX's sequences and optionals are tensors of one dim whose elements are tensors: `tensor::sequence`, `tensor::optional`.

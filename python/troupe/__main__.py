@@ -1,4 +1,4 @@
-"""`python -m troupe`: the troupe command, which lies beside this package."""
+"""`python -m troupe`: the troupe command, which is installed beside this package."""
 import os
 import pathlib
 import shutil

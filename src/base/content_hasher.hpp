@@ -1,8 +1,8 @@
-// Names of content that somebody else may have made, and keys that nobody guesses.
+// Names of content that somebody else may have made, and keys that cannot be guessed.
 //
-// `hasher` (hash.hpp) is fast, and whoever wants to finds other content with the same hash. What is shared between models of different origin,
+// `hasher` (hash.hpp) is fast, and an attacker finds other content with the same hash. What is shared between models of different origin,
 // between sessions of a worker, or by files that several programs write is named by this one instead: 128 bits of SHA-256, so that
-// nobody finds other content for a name that is there.
+// no attacker finds other content for a name that is there.
 #pragma once
 
 #include "base/hash.hpp"

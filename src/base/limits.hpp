@@ -1,4 +1,4 @@
-// What a model file may cost before its first run: the rule, and every number behind it.
+// What a model file may cost before its first run: the rule, and every number of it.
 //
 // Loading, rewriting and planning take time and memory that are bounded by a stated multiple of the file's bytes (its
 // external data included), plus a fixed amount, plus what the devices have. A model that would take more is refused with an

@@ -1,5 +1,5 @@
 // Which addresses are mapped, read-only files: only there may pages be given back to the system without losing bytes.
-// Whoever maps a file notes it here. Thread-safe.
+// A function that maps a file notes it here. Thread-safe.
 #pragma once
 
 #include <cstddef>

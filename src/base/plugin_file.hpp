@@ -1,7 +1,7 @@
 // Shared libraries that add something to troupe (troupe/policy.hpp, troupe/strategy.hpp): loaded, looked at, and kept
 // loaded as long as anybody may call them.
 //
-// A library runs in this process with all its rights: whoever names its file trusts it. What is checked is what goes
+// A library runs in this process with all its rights: a user who names its file trusts it. What is checked is what goes
 // wrong by mistake: another version, a missing entry, a name that cannot be.
 #pragma once
 

@@ -1,4 +1,4 @@
-// oneDNN 2.6 (Debian 12) and 3.x (Debian 13) behind one set of functions. Everything that differs between them is here.
+// oneDNN 2.6 (Debian 12) and 3.x (Debian 13) by one set of functions. Everything that differs between them is here.
 //
 // All primitives are for inference on the CPU. A function throws `dnnl::error` if the library has no implementation.
 #pragma once

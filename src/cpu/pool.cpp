@@ -61,7 +61,7 @@ public:
       : images_(x[0]), channels_(x[1]), axes_(axes), channels_last_(channels_last), ordinary_(std::move(ordinary)) {}
 
   void run(const kernel_run& r) override {
-    const auto& [d, h, w] = axes_;
+    const window_axis &d = axes_[0], &h = axes_[1], &w = axes_[2];
     if (ordinary_ && all_ordinary(r.input<float>(0), images_ * channels_ * d.in * h.in * w.in))
       return ordinary_->run(r);
     const int64_t parts = channels_last_ ? 1 : channels_, width = channels_last_ ? channels_ : 1;

@@ -185,7 +185,7 @@ private:
 };
 
 /// Returns the tile by which it is faster than a direct convolution; nullopt if it is not. Transformed weights are 4 or 16 / 9 times as many: few tiles
-/// do not pay for them (bench/README.md), and models of large ones would not find room.
+/// do not pay for them (512 channels of 7 × 7 take 1.11 instead of 0.97 ms), and models of large ones would not find room.
 std::optional<int64_t> best_tile(const conv_sizes& s) {
   constexpr int64_t fewest_tiles = 32, fewest_products = 5'000'000, most_weights = int64_t{4} << 20;
   const int64_t filter_channels = s.channels * s.filters;

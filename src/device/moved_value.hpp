@@ -1,11 +1,11 @@
 // A value of one attempt at a run on its way between chunks: what a transfer of the plan (`plan::transfers`) is while it is carried out.
 //
 // The execution makes one for each value that crosses, and chunks name it (`chunk_work`): the device that makes the value says
-// where its bytes are, once; the devices that want it read them there. So whoever sends the chunks carries no bytes, only learns
+// where its bytes are, once; the devices that want it read them there. So the sender of the chunks carries no bytes, only learns
 // that they are there, and lets go of a value as soon as its last reader has been sent: the readers keep it.
 //
 // Thread-safety: a value is filled before the chunk that makes it is answered, and read by chunks that are sent after the answer: the
-// messages order the two. What a device says too late, of an attempt that is over, fills a value that nobody reads: another
+// messages order the two. What a device says too late, of an attempt that is over, fills a value that has no reader: another
 // attempt has values of its own.
 #pragma once
 

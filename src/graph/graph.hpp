@@ -1,7 +1,7 @@
 // The model as plain data: nodes and values in two arrays, joined by index.
 //
 // Invariants, checked by `validate`: every value has at most one producer; inputs and constants have none; node order in
-// `nodes` is topological after `sort_topologically`. Passes may leave dead nodes behind until `compact`.
+// `nodes` is topological after `sort_topologically`. Passes may leave dead nodes until `compact`.
 #pragma once
 
 #include "graph/attributes.hpp"

@@ -1,4 +1,4 @@
-// GPU launches of a call that stands for several (ops/call_parts.hpp): those of its parts, step by step, with what they hand on in scratch memory.
+// GPU launches of a call that is several in one (ops/call_parts.hpp): those of its parts, step by step, with what they hand on in scratch memory.
 #pragma once
 
 #include "launch/launch.hpp"

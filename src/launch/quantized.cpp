@@ -76,7 +76,7 @@ launch_lists implicit_tiles(const gpu_call& call, const conv_call& c, const byte
 }
 
 /// Whether dot products are faster than matrices: if there are many tiles, too. A first 3 × 3 layer of 8 images takes 25 instead of 32 µs on an
-/// H200, of 32 images 70 instead of 98, of one 9.1 instead of 8.3 (bench/results/byte_ways_h200_2026-11-26.txt).
+/// H200, of 32 images 70 instead of 98, of one 9.1 instead of 8.3.
 bool prefers_dot(const conv_call& c, const gpu_features& gpu) {
   constexpr int64_t vector = 4, tile = 32 * 32, many = 8; // tiles of a multiprocessor
   return c.is_short_and_gathered(vector) && c.images * c.outputs() * c.filters >= tile * many * gpu.units;

@@ -1,5 +1,5 @@
 // Concat and Split along one axis: each part is a block of rows as long as part size × inner elements. And troupe.Append, which rewriting
-// makes of a Concat that puts new rows behind those of attention's cache,
+// makes of a Concat that puts new rows after those of attention's cache,
 //
 //   Y[b, h] = past[b, h], then new[b, h]
 //

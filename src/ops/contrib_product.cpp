@@ -1,6 +1,6 @@
 // Products of com.microsoft: FusedMatMul, FusedGemm, FusedConv, ConvTransposeWithDynamicPads.
 //
-//   FusedMatMul: alpha · op(A) · op(B); transBatchA moves A's first axis behind its batch axes before anything else
+//   FusedMatMul: alpha · op(A) · op(B); transBatchA moves A's first axis after its batch axes before anything else
 //   FusedGemm, FusedConv: act(Gemm) and act(Conv + Z), where `activation` names an operator
 //   ConvTransposeWithDynamicPads: ConvTranspose whose pads are an operand, which the host must know
 #include "ops/expansion.hpp"

@@ -1,9 +1,9 @@
 // DecoderMaskedMultiHeadAttention of com.microsoft: MultiHeadAttention of one query a row, as decoders do it token by token.
 //
-// Q [batch, 1, hidden] with K and V alike, or all three behind each other as one operand: self attention, over past keys and the new one. Or K and V
+// Q [batch, 1, hidden] with K and V alike, or all three one after the other as one operand: self attention, over past keys and the new one. Or K and V
 // [batch, heads, keys, size] as they are kept: cross attention, without past ones. Bias, mask [batch, keys] and scores are those of MultiHeadAttention.
 // With past_present_share_buffer past and present ones are buffers of more places than are used: the new key is written at place past_sequence_length,
-// and what is behind that does not count. Otherwise present ones are past ones and the new one.
+// and what comes after that does not count. Otherwise present ones are past ones and the new one.
 // cache_indirection [batch / beams, beams, places] says by whose buffer of a beam search each row continues: place k of beam j is that of beam [.., j, k].
 // (ONNX Runtime's CPU then writes the new key at place 0, and scales mask and attention_bias too: here, as on its GPUs, they are not.)
 #include "ops/contrib_attention.hpp"

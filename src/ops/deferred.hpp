@@ -3,7 +3,7 @@
 //
 // Such a call becomes `troupe.Deferred` with the operator's own attributes and operands. It is like any node whose output shape depends on
 // data: it ends a segment, the CPU runs it by the operator's reference kernel once its operands are there, and the dims that come back are
-// bound (graph/data_symbols.hpp). No pass takes it for the operator that it stands for.
+// bound (graph/data_symbols.hpp). No pass takes it for the operator that it replaces.
 #pragma once
 
 #include "ops/families.hpp"

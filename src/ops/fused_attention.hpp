@@ -1,4 +1,4 @@
-// The calls that troupe.AttentionProjection (fused_attention.cpp) stands for.
+// The calls that troupe.AttentionProjection (fused_attention.cpp) takes the place of.
 #pragma once
 
 #include "ops/call_parts.hpp"

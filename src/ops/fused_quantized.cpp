@@ -6,7 +6,7 @@
 // kernels these are; scales, bias and results are float32, and if there is a y_scale, results have y_zero's type (uint8 without). A's scale is a
 // single element; B's, and the bias, are for all columns (filters) or for each. Attributes of ops/activation.hpp.
 //
-// A quantised result may be summed with a residual of its dims, inputs r, r_scale, r_zero?, z_scale, z_zero? behind the others, as two nodes
+// A quantised result may be summed with a residual of its dims, inputs r, r_scale, r_zero?, z_scale, z_zero? after the others, as two nodes
 // of bytes do one after the other (fused_quantized_elementwise.cpp):
 //
 //   z = saturate(⌊min(max((y − y_zero) · y_scale + (r − r_zero) · r_scale, sum_low), sum_high) / z_scale⌉ + z_zero)

@@ -1,7 +1,7 @@
 // Host-known values through elementwise operators: shape arithmetic on symbolic dims, once for each model.
 //
 // The rules compute with mathematical integers. A result that would wrap in its element type is not stated (the kernel
-// computes it instead); one that depends on symbols is taken to fit int32 and int64, since it stands for a dim or an index.
+// computes it instead); one that depends on symbols is taken to fit int32 and int64, since it means a dim or an index.
 #pragma once
 
 #include "ops/op.hpp"

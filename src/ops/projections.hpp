@@ -1,4 +1,4 @@
-// The calls that troupe.Projections (projections.cpp) stands for: its reference kernel, the CPU's and some of the GPU's launches run them.
+// The calls that troupe.Projections (projections.cpp) takes the place of: its reference kernel, the CPU's and some of the GPU's launches run them.
 #pragma once
 
 #include "ops/activation.hpp"

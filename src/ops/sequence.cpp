@@ -3,7 +3,7 @@
 // A sequence is a tensor of one dim whose elements are tensors (troupe/tensor.hpp), in the memory of the session's process alone. Its
 // length is a dim like any other, so SequenceLength needs no run where it is known. What is known of its elements' shapes is said
 // beside it (`element_shapes`); where that is only a rank, the dims of what is taken out depend on data.
-// Elements are handles: changing a sequence, or taking something out, copies none of their bytes. What is put in is copied, because
+// Elements are handles: changing a sequence, or taking something out, copies no bytes of theirs. What is put in is copied, because
 // devices use its memory again.
 #include "base/limits.hpp"
 #include "ops/families.hpp"

@@ -11,7 +11,7 @@
 // written straight into it (`is_joined`) has one a part, and nothing but its Concat reads the parts as values of their own.
 //
 // Control flow: each If, Loop or Scan is a chunk of its own, on a device of its own after the real ones (`device_kind::control`) that
-// stands for the coordinator: so values come to it and go from it like to any device with host memory, and control-flow nodes
+// means the coordinator: so values come to it and go from it like to any device with host memory, and control-flow nodes
 // that do not depend on each other run at the same time. Its bodies are planned on the same real devices (`plan::bodies`).
 //
 // Segments: a node whose output shape depends on data ends a segment. Segment k is bound when segment k − 1 has run; values

@@ -15,7 +15,7 @@
 //      │ run_chunk ───────────────▶│ pulls what the chunk reads, runs it
 //      │◀────────────── chunk_made │ what it made, or where it is kept
 //      │ piece_request ⇄ piece     │ bytes that were too long for a message: pulled by who needs them
-//      │ release ─────────────────▶│ nobody needs a kept value any more
+//      │ release ─────────────────▶│ a kept value is needed no more
 //
 // `hello` and `welcome` begin with the protocol's number, for ever: two versions can tell each other what they are.
 #pragma once

@@ -1,4 +1,4 @@
-// How the bytes of tensors cross a link: whoever needs a tensor asks for pieces of it, whoever has it answers each question.
+// How the bytes of tensors cross a link: the side that needs a tensor asks for pieces of it, the side that has it answers each question.
 //
 //     puller ──── piece_request {request, key, offset, bytes} ───▶ source
 //            ◀─── piece {request, bytes}, or gone ────────────────

@@ -2,7 +2,7 @@
 // all sessions of the worker share.
 //
 // An install that finds no room waits its turn, for a while; sessions that hold what it lacks are told, so that they let go of plans that
-// nobody runs. A chunk does not wait. Thread-safe.
+// no run uses. A chunk does not wait. Thread-safe.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"

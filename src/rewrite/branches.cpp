@@ -4,10 +4,10 @@
 // is between the If and them, are copied after the nodes of both branches; what they make are results of the If instead. It
 // goes on until every reader has a rank: results that get the same rank in both branches are read outside as ever. Readers move in
 // batches that double, because each batch costs a rewrite of both branches. Shape arithmetic after a moved node moves too, because
-// outside nobody knows its elements before the run. What is left of different ranks are outputs of the graph.
+// outside its elements are unknown before the run. What is left of different ranks are outputs of the graph.
 //
 // What moves may make no sense in one of the branches: an operator that does not take that rank. The model is right as long as
-// nobody takes this branch, so it is refused in the run that does.
+// no run takes this branch, so it is refused in the run that does.
 #include "ops/control.hpp"
 #include "ops/op.hpp"
 #include "rewrite/control_flow.hpp"

@@ -2,7 +2,7 @@
 //
 // Passes visit nodes by index and rewrite in place; a fused node takes the index of the last node of its pattern, so that the
 // order stays topological. A change costs time in proportion to the uses it touches, so that a pass over the graph is
-// near-linear. Nodes whose outputs nobody reads any more go at once, except those that define data-dependent dims.
+// near-linear. Nodes whose outputs have no reader any more go at once, except those that define data-dependent dims.
 //
 // Every node that a pass makes is inferred as it enters the graph: values that it alone makes are what inference says,
 // and a node that takes the place of others is refused unless inference gives it the types and dims of the values that

@@ -167,8 +167,7 @@ node make_node(const std::string& name, std::string_view domain, std::string_vie
   return n;
 }
 
-node make_reshape(graph_editor& e, const std::string& name, value_id input, const symbolic_shape& dims,
-                  value_id output) {
+node make_reshape(graph_editor& e, std::string name, value_id input, const symbolic_shape& dims, value_id output) {
   attributes attrs;
   attrs.set("allowzero", int64_t{1}); // a dim that turns out to be 0 is 0, not "copy"
   const value_id target = e.add_known(name + "/shape", dims);

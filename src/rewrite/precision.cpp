@@ -15,7 +15,7 @@
 // A cache that the caller gives and takes back with new rows (troupe.Append) stays float32, or each step would convert all of it: attention reads it as
 // it is, and only new rows are converted.
 //
-// troupe.Projections whose results are the model's, logits for instance, write them in float32 (`wide`), unless a norm is behind them; other outputs
+// troupe.Projections whose results are the model's, logits for instance, write them in float32 (`wide`), unless a norm comes after them; other outputs
 // are cast.
 //
 // Range: float16 ends at 65504. `troupe.ToFloat16` keeps finite what was finite: the −3.4e38 of an attention mask becomes

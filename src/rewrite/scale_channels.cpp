@@ -1,5 +1,5 @@
 // A BatchNormalization that no convolution has taken in (the first node of a DenseNet's layers) becomes a product and a sum with constants, which
-// chains of scalar functions take in: with the activation behind it, one pass over the elements.
+// chains of scalar functions take in: with the activation after it, one pass over the elements.
 #include "ops/evaluate.hpp"
 #include "rewrite/batch_norm.hpp"
 #include "rewrite/match.hpp"

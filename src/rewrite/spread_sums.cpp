@@ -1,5 +1,5 @@
 // A constant that is added to a Concat is added to its inputs instead, where each is a constant or ends a product, which takes the sum in: the token
-// of the class and the patches of a vision transformer, whose positions are added behind them, need no dispatch for that.
+// of the class and the patches of a vision transformer, whose positions are added after them, need no dispatch for that.
 //
 //   Concat(t, A · B + bias) + p = Concat(t + p₀, A · B + bias + p₁), where t, p and so t + p₀ are constants
 #include "rewrite/match.hpp"

@@ -1,5 +1,5 @@
 // What a bound session carries from run to run, and the last host copy of it: which values a run takes, when a copy is due, and
-// where the session goes back to. Plain bookkeeping: whoever uses it runs, copies, and says how that ended.
+// where the session goes back to. Plain bookkeeping: its user runs, copies, and says how that ended.
 //
 // Steps are runs that ended well, counted from the one that was given all bound inputs, step 1; what it was given is step 0's state and
 // the first checkpoint. A copy is of the values of one step: these never change, so it is made while later steps run. One copy is on its

@@ -1,10 +1,10 @@
 // The memory of one device, as all sessions of the process share it: who holds how much, and who waits, first come, first served.
 //
-// A session opens an account with each device that it uses. Who asks for more than there is waits, and nobody who comes later passes;
-// sessions that hold memory there are told, let go of plans that nobody runs, least recently used first, and begin no runs until the
+// A session opens an account with each device that it uses. Who asks for more than there is waits, and no later account passes;
+// sessions that hold memory there are told, let go of plans that no run uses, least recently used first, and begin no runs until the
 // waiter has been served. An account whose turn has come is told, too; it asks again then.
 //
-// Bytes are given back after the device has been sent what frees them, so whoever gets them comes after that in the device's order.
+// Bytes are given back after the device has been sent what frees them, so the account that gets them comes after that in the device's order.
 //
 // Plain data, for one thread at a time: run/shared_ledger.hpp is the ledger of several threads, and tells those who are to be told.
 #pragma once

@@ -1,4 +1,4 @@
-// What a session's caches lack, as work for a thread that has the time: so whoever looks something up never waits for it to be made.
+// What a session's caches lack, as work for a thread that has the time: so a lookup never waits for it to be made.
 #pragma once
 
 #include "base/elapsed.hpp"

@@ -5,7 +5,7 @@
 // chunks into `run_chunks`, each `chunk_ended` into the chunks that it makes ready. Several executions are in flight side by side, each
 // on an arena slot of its own. Each run is answered exactly once.
 //
-// Plans are made elsewhere: what is not there is asked for (`plan_wanted`), and whoever wants it goes on after `planned`.
+// Plans are made elsewhere: what is not there is asked for (`plan_wanted`), and the run that wants it goes on after `planned`.
 //
 // Failure: a chunk that fails ends its run with one error that names the device. If a device is lost, every execution on it is planned
 // again on the devices left and starts over from the kept inputs, under a new execution id, so that late reports of the old attempt

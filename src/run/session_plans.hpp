@@ -1,7 +1,7 @@
 // What a session knows about its model: from inputs to a bound plan, with everything cached that can be used again.
 //
 // Nothing is made here: a lookup finds what is there, or returns the job that makes what is missing (run/plan_job.hpp) and is asked again
-// after that. One job at a time. So whoever looks up never waits for a rewrite, a plan or a binding.
+// after that. One job at a time. So a lookup never waits for a rewrite, a plan or a binding.
 //
 // If a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices; if it has no kernel
 // for a binding's dims, one made for these dims. A body's binding has the memory that the executions around it leave.

@@ -12,7 +12,7 @@
 //   pieces, if n pieces are made of older ones.
 // - Deadline: a request that is late is answered at once, with `errc::timeout`, wherever it is; what waits of it never starts. A request that
 //   should start now, but would end after its deadline, is answered at once too, if others wait: they have more use of the replica. If
-//   nobody waits it starts: the prediction may be wrong, and nobody is hurt.
+//   no other request waits it starts: the prediction may be wrong, and no request is hurt.
 // - Failure: a piece that fails ends its requests with its error. But one request may have been the reason: after errors that may come
 //   from inputs, several that were joined run again, each alone, once.
 // - Loss: what a lost replica held goes to the others; requests that are pinned to it, or all if none is left, fail with

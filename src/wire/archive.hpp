@@ -10,7 +10,7 @@
 // in their own namespace or in this one. Numbers are little endian, counts have 32 bits.
 //
 // Bytes come from other hosts and may be anything. Reading throws `errc::invalid_input`, saying what and at which byte; a count is
-// refused before anything is allocated if the bytes that are left cannot hold so many elements. Nothing recurses by what bytes say.
+// refused before anything is allocated if the bytes that are left cannot hold the elements. Nothing recurses by what bytes say.
 #pragma once
 
 #include "base/error.hpp"

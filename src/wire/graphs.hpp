@@ -1,4 +1,4 @@
-// The program of a plan as flat tables: what running it needs. What only loading and rewriting look at stays behind.
+// The program of a plan as flat tables: what running it needs. What only loading and rewriting look at is left out.
 #pragma once
 
 #include "wire/dims.hpp"

@@ -1,4 +1,5 @@
-// Runs that wait for memory, under CAF's testing scheduler: whoever leaves the queue or the devices wakes those after.
+// Runs that wait for memory, under CAF's testing scheduler: a run that leaves the queue or the devices wakes those
+// after.
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/small_models.hpp"

@@ -3,7 +3,7 @@
 usage: snippets_test.py BUILD_FOLDER [FILE.md…]
 
 A block is a fence or indented lines. A fence says what it is (```sh, python, cpp); before others stands a comment that pages do not show,
-`<!-- snippet: sh -->`, also `python`, `cpp`, `text` for what is none of them (pictures, file formats, output), or `skip: REASON`. A block
+`<!-- snippet: sh -->`, also `python`, `cpp`, `text` for anything else (pictures, file formats, output), or `skip: REASON`. A block
 without either fails, so does a shell line that fails. Of blocks with lines that begin with `$ `, those are run, and the rest is what they print, or, after `>>> `, what
 they are given to read. Lines that cannot run here are in not_run.txt, with the reason. Commands run in a scratch folder that has what the
 texts assume: `model.onnx` and the like, small.

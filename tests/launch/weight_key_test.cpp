@@ -1,4 +1,5 @@
-// One recipe from the file's bytes to what a kernel reads: its key says what the bytes will be, whoever computes them.
+// One recipe from the file's bytes to what a kernel reads: its key says what the bytes will be, on the host and on
+// the GPU.
 #include "launch/launch_table.hpp"
 #include "ops/pack.hpp"
 #include "rewrite/rewrite.hpp"
@@ -18,7 +19,8 @@ struct variant {
   precision wanted = precision::fp16;
 };
 
-/// The weight of the product x · folded(W) of a model that is loaded anew, as the rewrite leaves it, and as a GPU's kernel wants it.
+/// The weight of the product x · folded(W) of a model that is loaded anew, as the rewrite leaves it, and as a GPU's
+/// kernel wants it.
 struct weights {
   weight_ptr plain, packed;
 };

@@ -11,13 +11,6 @@
 
 #include <sys/resource.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-// Huge allocations fail, as under a memory limit, instead of ending the process.
-extern "C" const char* __asan_default_options() {
-  return "allocator_may_return_null=1:max_allocation_size_mb=4096";
-}
-#endif
-
 using namespace troupe;
 using namespace troupe::test;
 

@@ -1,4 +1,4 @@
-"""Where the dynamic linker looks for the libraries of what is built: never in the current folder, which an empty path stands for."""
+"""Where the dynamic linker looks for the libraries of what is built: never in the current folder, which an empty path means."""
 import pathlib
 import re
 import subprocess

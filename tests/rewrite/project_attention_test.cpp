@@ -1,4 +1,4 @@
-// The product behind attention becomes part of it: which patterns do, which do not, and that results are the same.
+// The product after attention becomes part of it: which patterns do, which do not, and that results are the same.
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 

@@ -76,13 +76,7 @@ private:
         values_.push_back({b_.op("MatMul", {a.id, w}), a.rows, columns});
         return;
       }
-      case 4: {
-        const value_id other = like(a).id;
-        const value_id scores = b_.op("MatMul", {a.id, b_.op("Transpose", {other})});
-        const value_id weights = b_.op("Softmax", {scores}, attrs_of({{"axis", int64_t{-1}}}));
-        values_.push_back({b_.op("MatMul", {weights, other}), a.rows, a.columns});
-        return;
-      }
+      case 4: return add_attention(a);
       case 5: {
         const value_id halves = b_.op("Reshape", {a.id, b_.integers({-1, a.columns / 2})});
         const value_id turned = b_.op("Softmax", {halves}, attrs_of({{"axis", int64_t{0}}}));
@@ -101,6 +95,13 @@ private:
         values_.push_back({b_.op("Mul", {sum, sum}), other.rows, other.columns});
       }
     }
+  }
+
+  void add_attention(const matrix& a) {
+    const value_id other = like(a).id;
+    const value_id scores = b_.op("MatMul", {a.id, b_.op("Transpose", {other})});
+    const value_id weights = b_.op("Softmax", {scores}, attrs_of({{"axis", int64_t{-1}}}));
+    values_.push_back({b_.op("MatMul", {weights, other}), a.rows, a.columns});
   }
 
   std::mt19937 engine_;

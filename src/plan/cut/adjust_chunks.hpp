@@ -4,7 +4,7 @@
 // changes may pay:
 //   - cut: a GPU that copies beside work reads back what a chunk has made, and gets what its end needs, while it computes. It
 //     costs submissions.
-//   - join: a chunk and the next one of its device. It saves a submission, and makes whoever needs the first one's values wait.
+//   - join: a chunk and the next one of its device. It saves a submission, and makes a chunk that needs the first one's values wait.
 // A change stays if the whole plan is predicted to be faster with it.
 #pragma once
 

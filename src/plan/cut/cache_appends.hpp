@@ -1,6 +1,6 @@
 // Caches that may grow where they are: troupe.Append of an input of the program that leaves as an output.
 //
-// Where a run takes such an input from its device's memory and leaves the output there, the device may write the new rows behind the old ones
+// Where a run takes such an input from its device's memory and leaves the output there, the device may write the new rows after the old ones
 // instead of copying all of them. The plan only says which calls allow it; whether a run does so is decided by where its values are.
 #pragma once
 

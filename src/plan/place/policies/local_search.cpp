@@ -1,6 +1,6 @@
 // A local search that begins with `heft`: a task, or a chain of some, is tried on another device, and stays there if
 // the whole then ends earlier. Tasks keep HEFT's order. The search is random by a fixed seed, so it always finds the
-// same, and it tries so many moves at most that it places `most_placed` tasks.
+// same, and it tries at most as many moves as place `most_placed` tasks.
 #include "plan/place/earliest_finish.hpp"
 #include "plan/place/mean_times.hpp"
 #include "plan/place/policies.hpp"

@@ -5,8 +5,8 @@
 // what crosses its ends. The devices' order is the stages'. What counts otherwise:
 // - A pinned node counts for its device, wherever it is. What only fallback devices and control flow run counts for no stage.
 // - What a stage's device cannot run goes to the next regular one that can, and the stage waits for it.
-// - A value that is read behind a cut crosses it, though it may pass the stage between: what passes is overestimated.
-// - Memory is the stage's weights, each once, and the most that is live at one of its nodes, whoever made it. If no stages fit, they
+// - A value that is read after a cut crosses it, though it may pass the stage between: what passes is overestimated.
+// - Memory is the stage's weights, each once, and the most that is live at one of its nodes, whichever stage made it. If no stages fit, they
 //   are balanced as if they did: binding says what lacks, and the session spills (`fit_memory`).
 #include "plan/bind/memory.hpp"
 #include "plan/place/policies.hpp"

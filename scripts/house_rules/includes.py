@@ -1,0 +1,139 @@
+"""Which folder may include which, and where third-party headers are allowed."""
+import pathlib
+import re
+
+from .tree import CPP, Violation
+
+# Which folders a folder may include, besides itself. Inside src the order is that of the data. src/launch also includes
+# shaders/parameters and src/ops shaders/scalar_codes.h, which no other folder does.
+SHADER_DOORS = {"parameters": "src/launch", "scalar_codes.h": "src/ops"}
+SRC_ORDER = ["base", "tensor", "graph", "ops", "layers", "loader", "rewrite", "cost", "launch", "plan", "schedules",
+             "device", "cpu", "trace", "measure", "run", "wire", "remote", "strategy", "monitor", "sim", "experiment"]
+# By folder, the folders above it in the order that it does without all the same.
+SRC_SKIPS = {"loader": ["layers"], "rewrite": ["layers"], "cost": ["loader", "rewrite"],
+             "launch": ["loader", "rewrite", "cost", "layers"], "plan": ["loader", "rewrite", "layers"],
+             "schedules": ["loader", "rewrite", "layers"], "device": ["loader", "rewrite"],
+             "cpu": ["loader", "rewrite"], "measure": ["loader", "rewrite", "cpu"],
+             "run": ["layers", "cpu", "loader", "measure"]}
+ABOVE_SRC = {"vulkan": ["src"], "actors": ["src", "vulkan"], "cli": ["src", "vulkan", "actors"],
+             "examples": [], "python": [], "bench": ["src", "vulkan", "actors"]}
+# The public headers (include/troupe, "troupe/…"): all may include them; they, nothing but each other and the standard
+# library.
+PUBLIC = "include"
+STANDARD = r"[a-z_0-9]+$"
+
+# The folders inside a room, in their order: a file may include its own folder and those before it. What lies in the
+# room itself (`.`) has a place in the order, or none: then it goes with all of them, as plan.hpp below and plan.cpp
+# above the others do.
+SUB_ROOMS = {"src/plan": ["place", "place/policies", "cut", "bind", "show"], "actors": ["network"],
+             "shaders": ["parameters", "."]}
+
+# One library, one door: the folder whose files may include a third-party header. OpenSSL has two: actors for TLS, and
+# src/base for the names and keys that must hold against other members (content_hasher), which graph, ops and remote
+# use far below actors.
+DOORS = {r"caf/": ["actors/"], r"openssl/": ["actors/", "src/base/content_hasher."], r"dnnl|oneapi/dnnl": ["src/cpu/"],
+         r"onnx/|google/protobuf": ["src/loader/"], r"xxhash": ["src/base/"], r"zlib": ["src/loader/"],
+         r"vulkan/vulkan\.h": ["vulkan/"], r"CLI/": ["cli/"], r"omp\.h": ["src/base/"],
+         r"leptonica/|re2/": ["src/ops/"], r"boost/": ["src/experiment/"], r"pybind11/|Python\.h": ["python/"]}
+
+
+def includes(tree):
+    """Yields (path, line, the character that opens the header's name, header) of every #include."""
+    for path in tree.select(*CPP) + tree.shaders:
+        for number, line in enumerate(tree.lines(path), 1):
+            found = re.match(r'\s*#\s*include ([<"])([^>"]+)', line)
+            if found:
+                yield path, number, found[1], found[2]
+
+
+def folder(path):
+    return str(pathlib.PurePosixPath(path).parent)
+
+
+def allowed_in_src(own, other):
+    return SRC_ORDER.index(other) <= SRC_ORDER.index(own) and other not in SRC_SKIPS.get(own, [])
+
+
+def layering_problem(path, header):
+    """Returns what is wrong with one #include "header" of ours, or None."""
+    top, parts = path.split("/")[0], header.split("/")
+    refused = f"{folder(path)} may not include {header}"
+    if top == "shaders":
+        fits = len(parts) == 1 or (parts[0] == "parameters" and folder(path) == top)
+        return None if fits else refused
+    if parts[0] == "shaders":
+        return None if top == "tests" or SHADER_DOORS.get(parts[1]) == folder(path) else refused
+    if top == PUBLIC:
+        return None if parts[0] == "troupe" else f"a public header may not include {header}"
+    target = parts[0] if parts[0] in ABOVE_SRC else "src" if parts[0] in SRC_ORDER else None
+    if target is None or top == "tests":
+        return None
+    if top == "src":
+        own = path.split("/")[1]
+        fits = target == "src" and (own not in SRC_ORDER or allowed_in_src(own, parts[0]))
+    else:
+        fits = target == top or target in ABOVE_SRC[top]
+    return None if fits else refused
+
+
+def layering(tree):
+    """A folder includes only what is before it in the order of the data, so that each can be read and tested without
+    those after it."""
+    for path, number, quote, header in includes(tree):
+        problem = layering_problem(path, header) if quote == '"' else None
+        if path.startswith(PUBLIC + "/") and quote == "<" and not re.match(STANDARD, header):
+            problem = f"a public header may not include <{header}>"
+        if problem:
+            yield Violation(path, number, problem)
+
+
+def doors(tree):
+    """Only one folder knows a third-party library, so that another one can take its place."""
+    for path, number, _, header in includes(tree):
+        for pattern, allowed in DOORS.items():
+            if re.match(pattern, header) and not path.startswith((*allowed, "tests/")):
+                yield Violation(path, number, f"{header} belongs in {' or '.join(allowed)}")
+
+
+def sub_rooms(tree):
+    """Includes between the folders of one room go one way, for the reason for which those between rooms do."""
+    for path, number, quote, header in includes(tree):
+        room, own = sub_room(path)
+        target_room, target = sub_room(header_path(path, header))
+        if quote != '"' or room != target_room or own == target:
+            continue
+        order = SUB_ROOMS[room]
+        if own in order and target in order and order.index(target) > order.index(own):
+            yield Violation(path, number, f"{place(room, own)} may not include {place(room, target)}: {header}")
+
+
+def unknown_rooms(tree):
+    """A new folder inside a room is given its place in the order when it is made; later its includes would decide."""
+    first = {folder(path): path for path in reversed(tree.select(*CPP) + tree.shaders)}
+    rooms = [*ABOVE_SRC, *(f"src/{name}" for name in SRC_ORDER), "shaders", PUBLIC + "/troupe"]
+    for here, path in sorted(first.items()):
+        room = next((room for room in rooms if here.startswith(room + "/")), None)
+        separate = here.startswith(("examples/", "python/"))  # programs and a module of their own
+        if room and not separate and here[len(room) + 1:] not in SUB_ROOMS.get(room, []):
+            yield Violation(path, 0, f"{here} has no place in the order of {room}'s folders (SUB_ROOMS in includes.py)")
+
+
+def header_path(path, header):
+    """Returns the path in the tree that an #include of ours means, from the root."""
+    top = path.split("/")[0]
+    if top == "shaders":
+        return f"shaders/parameters/{header}" if folder(path) == "shaders/parameters" else f"shaders/{header}"
+    return f"src/{header}" if header.split("/")[0] in SRC_ORDER else header
+
+
+def sub_room(path):
+    """Returns the room with sub-folders that a path is in, and the sub-folder; (None, None) elsewhere."""
+    for room in SUB_ROOMS:
+        if path.startswith(room + "/"):
+            inside = folder(path)[len(room) + 1:]
+            return room, inside or "."
+    return None, None
+
+
+def place(room, inside):
+    return room if inside == "." else f"{room}/{inside}"
