@@ -1,4 +1,4 @@
-// troupe operators: the operator table, and what of it GPUs leave to the CPU, as the README shows them.
+// troupe operators: the operator table, and what of it GPUs leave to the CPU, as docs/operators.md shows them.
 #include "cli/command.hpp"
 
 #include "launch/cpu_work.hpp"

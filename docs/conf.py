@@ -1,5 +1,5 @@
-"""How Sphinx makes the site (scripts/docs). The source folder is the root of the repository: READMEs are pages where they are, and
-their links to each other work here as they do everywhere else."""
+"""How Sphinx makes the site (scripts/docs). The source folder is the root of the repository: READMEs are pages where
+they are, and their links to each other work here as they do everywhere else."""
 import os
 import pathlib
 import re
@@ -8,7 +8,6 @@ import sys
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from sphinx.util import logging
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("TROUPE_BUILD", ROOT / "build" / "release"))  # set by scripts/docs
@@ -20,8 +19,10 @@ import headers  # noqa: E402
 project = "troupe"
 version = re.search(r"project\(troupe VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 root_doc = "docs/index"
-include_patterns = ["README.md", "docs/**", "src/README.md", "src/**/README.md", "actors/**README.md", "vulkan/README.md", "shaders/README.md",
-                    "python/README.md", "examples/**/README.md", "bench/README.md", "tests/**/README.md"]  # fmt: skip
+include_patterns = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**", "src/README.md",
+                    "src/**/README.md", "actors/**README.md", "vulkan/README.md", "shaders/README.md",
+                    "python/README.md", "examples/**/README.md", "bench/README.md", "scripts/README.md",
+                    "tests/**/README.md"]  # fmt: skip
 exclude_patterns = ["build", ".git", "docs/html", "docs/README.md"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.graphviz", "breathe"]
 source_suffix = {".md": "markdown"}
@@ -40,44 +41,13 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 
 PUBLIC_HEADERS = "<!-- public headers -->"
-logger = logging.getLogger(__name__)
-
-
-def section_of(name, title):
-    """Returns the text of a section of a Markdown file, without its heading."""
-    text = (ROOT / name).read_text()
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
-    if not found:
-        logger.warning("%s has no section '%s'", name, title)
-        return ""
-    return found[1]
-
-
-def moved_links(text, here, there):
-    """Returns Markdown of a file in the folder `here` with its relative links as the folder `there` needs them."""
-
-    def moved(match):
-        target = match[2]
-        if re.match(r"[a-z]+:|#", target):
-            target = target if not target.startswith("#") else os.path.relpath(ROOT / here / "README.md", there) + target
-        else:
-            target = os.path.relpath(ROOT / here / target, there)
-        return f"{match[1]}({target})"
-
-    return re.sub(r"(\[[^\]\n]*\])\(([^)\s]+)\)", moved, text)
 
 
 def expand(app, docname, source):
-    """Replaces `<!-- include: FILE#Section -->` by that section, and `<!-- public headers -->` by what they declare."""
-    folder = (ROOT / docname).parent
-
-    def section(match):
-        return moved_links(section_of(match[1], match[2]), pathlib.PurePath(match[1]).parent, folder)
-
-    text = re.sub(r"<!-- include: (\S+)#(.+?) -->", section, source[0])
-    if PUBLIC_HEADERS in text:
-        text = text.replace(PUBLIC_HEADERS, headers.sections(ROOT / "include" / "troupe", breathe_projects["troupe"]))
-    source[0] = text
+    """Replaces `<!-- public headers -->` by what the public headers declare."""
+    if PUBLIC_HEADERS in source[0]:
+        declared = headers.sections(ROOT / "include" / "troupe", breathe_projects["troupe"])
+        source[0] = source[0].replace(PUBLIC_HEADERS, declared)
 
 
 class CommandHelp(Directive):

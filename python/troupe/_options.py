@@ -180,7 +180,7 @@ class SessionOptions:
 
     def register_custom_ops_library(self, path: str) -> None:
         """Refused: onnxruntime's plug-ins cannot be loaded."""
-        _refuse("register_custom_ops_library", "onnxruntime's plug-ins cannot be loaded; operators are added in C++ (README)")
+        _refuse("register_custom_ops_library", "onnxruntime's plug-ins cannot be loaded; operators are added in C++ (CONTRIBUTING.md)")
 
     def troupe_options(self) -> Dict[str, Any]:
         """Returns the same as options of `Engine.load`."""

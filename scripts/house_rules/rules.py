@@ -68,7 +68,7 @@ def main(root):
     parser = argparse.ArgumentParser(description=USAGE, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base", default="HEAD~1", metavar="REV",
                         help="clang-tidy looks at what changed since this revision (default HEAD~1)")
-    parser.add_argument("--update", action="store_true", help="write the README's operator table; lower the debts")
+    parser.add_argument("--update", action="store_true", help="write the operator table of docs; lower the debts")
     parser.add_argument("--list", action="store_true", help="print the rules with their reasons, and end")
     arguments = parser.parse_args()
     if arguments.list:

@@ -10,6 +10,7 @@ import sys
 from . import words
 from .tree import CPP, Skipped, Violation
 
+TABLE_PAGE = "docs/operators.md"
 TABLE = re.compile(r"(<!-- operators -->\n).*?(<!-- /operators -->)", re.S)
 
 
@@ -73,14 +74,15 @@ def mutations(tree):
 
 
 def operator_table(tree, update):
-    """The README shows the operators as `troupe operators` prints them: readers look for an operator there first."""
+    """docs/operators.md shows the operators as `troupe operators` prints them: readers look for an operator there
+    first."""
     table = run_troupe(tree, "operators")
-    text = tree.text("README.md")
+    text = tree.text(TABLE_PAGE)
     wanted = TABLE.sub(lambda found: f"{found[1]}```text\n{table}```\n{found[2]}", text)
     if wanted != text and update:
-        (tree.root / "README.md").write_text(wanted)
+        (tree.root / TABLE_PAGE).write_text(wanted)
     elif wanted != text:
-        yield Violation("README.md", 0, "not the operators that `troupe operators` prints: scripts/check --update")
+        yield Violation(TABLE_PAGE, 0, "not the operators that `troupe operators` prints: scripts/check --update")
 
 
 def figure_tables(tree):

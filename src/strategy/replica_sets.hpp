@@ -46,7 +46,7 @@ int64_t micro_batch_of(strategy how, int64_t rows, size_t stages);
 inline constexpr std::array strategies{strategy::data_parallel, strategy::model_parallel, strategy::pipeline,
                                        strategy::work_stealing};
 
-/// Returns a strategy's name as the command line and the README spell it.
+/// Returns a strategy's name as the command line and the documentation spell it.
 std::string_view to_string(strategy how);
 /// Returns the strategy of a name; throws `errc::invalid_argument` with those that there are.
 strategy parse_strategy(std::string_view name);

@@ -23,7 +23,7 @@ TABLE = "<!-- operators -->\n```text\ntable\n```\n<!-- /operators -->\n"
 GOOD = {
     ".gitignore": "/build/\n__pycache__/\n/scripts/check\n/scripts/house_rules/\n",
     ".clang-format": (ROOT / ".clang-format").read_text(),
-    "README.md": f"# A tree\n\n{TABLE}",
+    "docs/operators.md": f"# Operators\n\n{TABLE}",
     "include/troupe/a.hpp": "// A public header.\n#include <vector>\n",
     "src/base/a.hpp": "// Helpers.\nint f();\n",
     "src/ops/a.cpp": 'auto rows = {op_row("Add", 1), label_row<a<b>>("Relu", 1)};\n',
@@ -88,7 +88,7 @@ PLANTED = {
     "unknown_rooms": [{"src/plan/other/a.cpp": "int i;\n"}, {"src/ops/other/a.hpp": "int f();\n"}],
     "operator_literals": [{"src/plan/plan.cpp": f'bool b = name == "{name}";\n'} for name in OPERATORS[""]],
     "operator_names": [{"src/ops/pow.cpp": "int i;\n"}],
-    "operator_table": [{"README.md": TABLE.replace("table\n", "other\n")}],
+    "operator_table": [{"docs/operators.md": TABLE.replace("table\n", "other\n")}],
     "plain_words": [{"include/troupe/a.hpp": "// A header.\n\n/// Whoever reads it.\nint f();\n"},
                     {"a/README.md": "It stands\nfor a text.\n"},
                     {"cli/main.cpp": 'auto help = "Print so many plans";\n'},
