@@ -11,7 +11,8 @@ constexpr VkAccessFlags any_access = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMOR
 
 using buffer_place = std::pair<VkBuffer, VkDeviceSize>;
 
-/// A copy from where a run's value is to `to`, which is memory of the GPU's own or for staging. Place: a `host_end`, or a `value_place`.
+/// A copy from where a run's value is to `to`, which is memory of the GPU's own or for staging. Place: a `host_end`, or
+/// a `value_place`.
 template <class Place>
 direct_copy copy_from(const Place& from, const buffer_place& to, int64_t bytes, bool staged) {
   constexpr bool resident = std::is_same_v<Place, value_place>;
@@ -43,14 +44,15 @@ buffer_place made_at(const recorded_chunk& r, const installed_transfer& t, const
   return buffer_of(download_place(r, t, slot));
 }
 
-/// An upload is taken apart into so many pieces, the first of them split between both ends: the GPU waits for the first, the host for the last. Each costs a
-/// submission: sixteen were slower than four. None signals a semaphore or has a barrier to the next, with which each took the GPU 12 µs.
+/// An upload is taken apart into so many pieces, the first of them split between both ends: the GPU waits for the
+/// first, the host for the last. Each costs a submission: sixteen were slower than four. None signals a semaphore or
+/// has a barrier to the next, with which each took the GPU 12 µs.
 constexpr int64_t piece_count = 4;
 /// Bytes of the smallest upload for which that pays.
 constexpr int64_t least_bytes_in_pieces = int64_t{8} << 20;
 
-/// Copies of uploads: those that can be made at once, and those whose bytes have to be fetched first, with the number of
-/// `run_values::uploads`.
+/// Copies of uploads: those that can be made at once, and those whose bytes have to be fetched first, with the number
+/// of `run_values::uploads`.
 struct upload_copies {
   std::vector<direct_copy> ready;
   std::vector<std::pair<direct_copy, size_t>> unfetched;
@@ -175,7 +177,8 @@ barrier barrier_before_copies(const copy_ways& ways) {
           ways.reads | ways.writes};
 }
 
-/// A piece of what a run copies in; a barrier comes before the first and after the last, which is recorded by `record_in`.
+/// A piece of what a run copies in; a barrier comes before the first and after the last, which is recorded by
+/// `record_in`.
 void record_piece(recorded_copies& own, const direct_copy& piece, const copy_ways& ways, bool first) {
   begin(own.commands, 0);
   if (first)

@@ -1,7 +1,7 @@
 // Matrix products through oneDNN. A constant B is packed once if the product has enough rows to pay for it.
 //
-// 1 × 1 convolutions that add a residual are products here, too: oneDNN 2.6 has no fast convolution that adds another operand
-// (64 to 256 channels of 56 × 56: 0.48 instead of 0.58 ms).
+// 1 × 1 convolutions that add a residual are products here, too: oneDNN 2.6 has no fast convolution that adds another
+// operand (64 to 256 channels of 56 × 56: 0.48 instead of 0.58 ms).
 #include "cpu/conv_call.hpp"
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"

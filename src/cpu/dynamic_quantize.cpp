@@ -32,7 +32,8 @@ float_range range_of_part(const float* x, int64_t count) {
   return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
 }
 
-/// A function of its own: what a lambda has captured may alias the bytes that it writes, and its loop would not be vectorised.
+/// A function of its own: what a lambda has captured may alias the bytes that it writes, and its loop would not be
+/// vectorised.
 void quantize_part(const float* x, int64_t count, float scale, float zero, uint8_t* y) {
   const quantized_range range = range_of(dtype::uint8);
 #pragma omp simd

@@ -1,9 +1,9 @@
-// 3 × 3 convolutions of channels-last floats by minimal filtering (winograd.hpp): Y = act(conv(X, W) + B + residual), for constant weights and many channels, in about
-// half of the time of a direct one. Patches are transformed, multiplied by oneDNN and transformed back a block of tiles after another, so that
-// products stay in the cache.
+// 3 × 3 convolutions of channels-last floats by minimal filtering (winograd.hpp): Y = act(conv(X, W) + B + residual),
+// for constant weights and many channels, in about half of the time of a direct one. Patches are transformed,
+// multiplied by oneDNN and transformed back a block of tiles after another, so that products stay in the cache.
 //
-// Results are within 2e-6 of the exact ones (relative L2; direct sums within 2e-7). A run whose elements are not even enough for that (`are_even`) is
-// done by the direct kernel, which is made then.
+// Results are within 2e-6 of the exact ones (relative L2; direct sums within 2e-7). A run whose elements are not even
+// enough for that (`are_even`) is done by the direct kernel, which is made then.
 #include "base/parallel.hpp"
 #include "base/round_up.hpp"
 #include "cpu/conv_call.hpp"
@@ -108,7 +108,8 @@ public:
     r.resources.scratch.reserve(products_at_ + volume(products) * bytes_of_float);
   }
 
-  /// Whether the weights allow it: each output has all of its filter's, so that they need not be even, only finite in sums.
+  /// Whether the weights allow it: each output has all of its filter's, so that they need not be even, only finite in
+  /// sums.
   bool is_safe() const {
     return is_moderate(largest_of(std::span(weights_->data<float>(), static_cast<size_t>(weights_->size()))));
   }
@@ -184,8 +185,9 @@ private:
   kernel_ptr direct_;
 };
 
-/// Returns the tile by which it is faster than a direct convolution; nullopt if it is not. Transformed weights are 4 or 16 / 9 times as many: few tiles
-/// do not pay for them (512 channels of 7 × 7 take 1.11 instead of 0.97 ms), and models of large ones would not find room.
+/// Returns the tile by which it is faster than a direct convolution; nullopt if it is not. Transformed weights are 4 or
+/// 16 / 9 times as many: few tiles do not pay for them (512 channels of 7 × 7 take 1.11 instead of 0.97 ms), and models
+/// of large ones would not find room.
 std::optional<int64_t> best_tile(const conv_sizes& s) {
   constexpr int64_t fewest_tiles = 32, fewest_products = 5'000'000, most_weights = int64_t{4} << 20;
   const int64_t filter_channels = s.channels * s.filters;

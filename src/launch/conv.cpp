@@ -1,6 +1,6 @@
 // Conv, ConvTranspose and their fused forms: a plain product if the kernel is one pixel, an implicit product otherwise
-// (shaders/conv.comp), and kernels of their own for depthwise and transposed convolution. Transposed convolutions whose windows tile
-// the output are plain products too.
+// (shaders/conv.comp), and kernels of their own for depthwise and transposed convolution. Transposed convolutions whose
+// windows tile the output are plain products too.
 #include "launch/convolution.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
@@ -42,7 +42,8 @@ implicit_product implicit(const conv_call& c, int64_t width, bool constant_weigh
   return i;
 }
 
-/// Whether rows of the output are evenly apart, as they are if channels come last; only then are partial sums a row-major matrix too.
+/// Whether rows of the output are evenly apart, as they are if channels come last; only then are partial sums a
+/// row-major matrix too.
 bool has_even_rows(const conv_call& c) {
   return c.out.channel == 1;
 }
@@ -137,8 +138,9 @@ bool tile_output(const window_axes& axes) {
   });
 }
 
-/// Returns the product that such a convolution by constants is, where channels come last. Each row of a tile is a matrix, whose columns are
-/// pixels and filters; each row of the input is multiplied by all of them, and these products are the output's rows, in order.
+/// Returns the product that such a convolution by constants is, where channels come last. Each row of a tile is a
+/// matrix, whose columns are pixels and filters; each row of the input is multiplied by all of them, and these products
+/// are the output's rows, in order.
 std::optional<float_product> tiling_product(const gpu_call& call, const window_axes& axes, const product_epilogue& e) {
   const operand &x = call.inputs[0], &weights = call.inputs[1];
   const auto& [d, h, w] = axes;
@@ -196,7 +198,8 @@ launch_lists conv_launches(const gpu_call& call) {
   launch_lists tiled = implicit_tiles(call, c, tile_family::tiled, *variant), matrices;
   if (const auto family = cooperative_family(call.inputs[0].type, call.gpu)) {
     matrices = implicit_tiles(call, c, *family, *variant);
-    // A first 3 × 3 layer of images takes tiles of sums 8.3 instead of 9.9 µs on an H100, of 32 images 82 instead of 133.
+    // A first 3 × 3 layer of images takes tiles of sums 8.3 instead of 9.9 µs on an H100, of 32 images 82 instead of
+    // 133.
     if (constexpr int64_t vector = 8; *family == tile_family::cooperative && c.is_short_and_gathered(vector))
       std::swap(tiled, matrices);
   }

@@ -1,5 +1,6 @@
-// GPU launches of troupe.QuantizedMatMul and troupe.QuantizedConv: a convolution is a product of bytes if its kernel is one pixel, an implicit
-// product otherwise (shaders/quantized_conv.comp), and has a kernel of its own for one channel a group.
+// GPU launches of troupe.QuantizedMatMul and troupe.QuantizedConv: a convolution is a product of bytes if its kernel is
+// one pixel, an implicit product otherwise (shaders/quantized_conv.comp), and has a kernel of its own for one channel a
+// group.
 #include "base/round_up.hpp"
 #include "launch/byte_product.hpp"
 #include "launch/convolution.hpp"
@@ -23,7 +24,8 @@ implicit_bytes implicit(const conv_call& c, bool constant_weights) {
   if (c.in.channel == 1) {
     i.channel_last = constant_weights || c.taps() == 1 || channels == 1;
     const uint32_t mode = std::max(byte_mode(channels), byte_mode(c.channels));
-    // Neighbouring invocations share a tap where there are few channels: then those beyond the depth load nothing together.
+    // Neighbouring invocations share a tap where there are few channels: then those beyond the depth load nothing
+    // together.
     const uint32_t gathered = channels < 4 ? shader::line_elements : shader::depth_elements;
     i.a = i.channel_last && channels % 4 == 0 && c.channels % 4 == 0 ? mode : gathered;
   }
@@ -75,8 +77,8 @@ launch_lists implicit_tiles(const gpu_call& call, const conv_call& c, const byte
   return lists;
 }
 
-/// Whether dot products are faster than matrices: if there are many tiles, too. A first 3 × 3 layer of 8 images takes 25 instead of 32 µs on an
-/// H200, of 32 images 70 instead of 98, of one 9.1 instead of 8.3.
+/// Whether dot products are faster than matrices: if there are many tiles, too. A first 3 × 3 layer of 8 images takes
+/// 25 instead of 32 µs on an H200, of 32 images 70 instead of 98, of one 9.1 instead of 8.3.
 bool prefers_dot(const conv_call& c, const gpu_features& gpu) {
   constexpr int64_t vector = 4, tile = 32 * 32, many = 8; // tiles of a multiprocessor
   return c.is_short_and_gathered(vector) && c.images * c.outputs() * c.filters >= tile * many * gpu.units;

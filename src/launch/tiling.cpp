@@ -12,9 +12,10 @@ namespace {
 /// Sums are split no finer than this.
 constexpr uint32_t max_splits = 32;
 
-/// How a tile does on one multiprocessor, in µs, as fitted to times on an H100, such that the model's choices lose least: of products by themselves
-/// (`bench_kernel`) and of the calls of six models (`troupe profile --tune`), batches of 1 and 32. The choices lose 0 to 4 % to the best way that was
-/// measured. Other devices only need the order within a family.
+/// How a tile does on one multiprocessor, in µs, as fitted to times on an H100, such that the model's choices lose
+/// least: of products by themselves (`bench_kernel`) and of the calls of six models (`troupe profile --tune`), batches
+/// of 1 and 32. The choices lose 0 to 4 % to the best way that was measured. Other devices only need the order within a
+/// family.
 struct tile_speed {
   tiling tile;
   double step;       // a depth step of a group that has the multiprocessor for itself
@@ -23,8 +24,8 @@ struct tile_speed {
   double fixed;      // a group's first loads and its epilogue
 };
 
-// The first wins if the model sees no difference. Tiles with slices (`tiling::slices`) have times by which they are chosen where they won clearly:
-// 784 × 128 × 512 takes 12.5 instead of 16.4 µs.
+// The first wins if the model sees no difference. Tiles with slices (`tiling::slices`) have times by which they are
+// chosen where they won clearly: 784 × 128 × 512 takes 12.5 instead of 16.4 µs.
 constexpr auto tiled = std::to_array<tile_speed>({
     {{64, 32, 32, 32, 4, 4}, 1.043, 0.398, 6, 2.55},
     {{64, 32, 32, 16, 4, 4}, 0.62, 0.2, 8, 1.88},
@@ -256,7 +257,8 @@ uint32_t tile_flags(const tiling& t, const std::array<uint32_t, 3>& groups, int6
 }
 
 uint32_t column_band(const product_size& size) {
-  // In bands of eight an H200 has 4096³, whose operands its cache does not hold, 5 % sooner; 6304 × 3072 × 768, which it holds, 5 % later.
+  // In bands of eight an H200 has 4096³, whose operands its cache does not hold, 5 % sooner; 6304 × 3072 × 768, which
+  // it holds, 5 % later.
   constexpr int64_t cached_bytes = int64_t{32} << 20, element = 2;
   return (size.m + size.n) * size.k * element > cached_bytes ? 8 : 0;
 }
