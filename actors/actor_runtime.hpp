@@ -24,8 +24,8 @@ public:
   /// Where callbacks run.
   const std::shared_ptr<completions>& callbacks() const { return callbacks_; }
 
-  /// Spawns the coordinator of a session that was planned for `devices`; those that have joined since join it too. Throws
-  /// `errc::cancelled` if the runtime is closed.
+  /// Spawns the coordinator of a session that was planned for `devices`; those that have joined since join it too.
+  /// Throws `errc::cancelled` if the runtime is closed.
   coordinator_ref spawn_coordinator(const device_list& devices, std::shared_ptr<session_plans> plans);
 
   /// Spawns a session's queue. Throws `errc::cancelled` if the runtime is closed.
@@ -41,7 +41,8 @@ public:
   /// Opens further devices, all or none: living sessions use them from their next runs on. Throws as `host::open`, and
   /// `errc::cancelled` if the runtime is closed.
   void add_devices(const std::vector<device_factory>& makes, host::threading where);
-  /// The devices for which `which` holds leave in order: sessions begin nothing on them, and hold `need` until they need them no more.
+  /// The devices for which `which` holds leave in order: sessions begin nothing on them, and hold `need` until they
+  /// need them no more.
   void let_leave(const std::function<bool(const device_info&)>& which, const std::string& why,
                  const std::shared_ptr<const void>& need);
   /// Sessions of other processes lack memory of a device; see `shared_ledger::claim`.
@@ -53,8 +54,9 @@ public:
   tensor fetch(const device_tensor& value);
   device_tensor put(const tensor& value, const std::string& device);
 
-  /// Ends all actors: runs in flight end with errc::cancelled. Waits for them, but no longer than a device may be silent:
-  /// an actor that hangs in a driver is abandoned with its system. Waits for callbacks too, unless called by one.
+  /// Ends all actors: runs in flight end with errc::cancelled. Waits for them, but no longer than a device may be
+  /// silent: an actor that hangs in a driver is abandoned with its system. Waits for callbacks too, unless called by
+  /// one.
   void close();
 
 private:

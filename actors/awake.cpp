@@ -12,8 +12,8 @@
 namespace troupe::actors {
 namespace {
 
-// To whom a thread is lent, in one word, so that its end and the actor's waking are in one order for all threads: nobody, an actor, or an actor with the bit
-// `woken`, which the thread is to run: the word stands for a reference then.
+// To whom a thread is lent, in one word, so that its end and the actor's waking are in one order for all threads:
+// nobody, an actor, or an actor with the bit `woken`, which the thread is to run: the word stands for a reference then.
 constexpr uintptr_t nobody = 0, woken = 1;
 
 struct alignas(64) place { // in a cache line of its own: its thread looks again and again
@@ -25,7 +25,8 @@ uintptr_t word_of(const caf::resumable* actor) {
   return reinterpret_cast<uintptr_t>(actor);
 }
 
-/// Leaves an actor to the thread that is lent to it. Returns whether there is one; of several, each may be busy with its own answer.
+/// Leaves an actor to the thread that is lent to it. Returns whether there is one; of several, each may be busy with
+/// its own answer.
 bool leave_to_lent_thread(const caf::resumable* actor) {
   place* only = nullptr;
   for (place& p : places)
@@ -69,7 +70,8 @@ lent_thread::~lent_thread() {
     to_->home_system->scheduler().enqueue(actor_);
 }
 
-/// Only this thread takes `woken` away, and who is woken is not woken again before it has run: the word stays as it was read.
+/// Only this thread takes `woken` away, and who is woken is not woken again before it has run: the word stays as it was
+/// read.
 void lent_thread::run_if_woken() {
   if (!place_ || place_->load(std::memory_order_relaxed) == word_of(actor_))
     return;

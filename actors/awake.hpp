@@ -1,4 +1,5 @@
-// The short way of a message between threads that are awake: waking one takes 20 to 90 µs on a virtual machine, a small run on a GPU 50.
+// The short way of a message between threads that are awake: waking one takes 20 to 90 µs on a virtual machine, a small
+// run on a GPU 50.
 //
 // - `send_here`: the receiver, a scheduled actor, handles the message on the sender's thread if it is idle. For threads that run no actor (callers, waiters of
 //   devices) or whose actor has nothing else to do. The receiver's handlers must not block; what it sends meanwhile to scheduled actors goes to the scheduler.
@@ -28,7 +29,8 @@ enum class run_on : uint8_t {
   lent_or_scheduler, // the same, but else one of the scheduler's
 };
 
-/// A thread that one actor borrows. The actor may keep a pointer to it that it does not use until it is resumed by another.
+/// A thread that one actor borrows. The actor may keep a pointer to it that it does not use until it is resumed by
+/// another.
 class borrowed_thread final : public caf::execution_unit {
 public:
   explicit borrowed_thread(caf::actor_system& system) : caf::execution_unit(&system) {}
@@ -58,7 +60,8 @@ bool has_own_thread(const Self* self) {
   return self->getf(caf::abstract_actor::is_detached_flag);
 }
 
-/// Sends as `self`: if its thread is its own, the message is handled on the one that is lent to the receiver, if there is one.
+/// Sends as `self`: if its thread is its own, the message is handled on the one that is lent to the receiver, if there
+/// is one.
 template <class Self, class Receiver, class Message>
 void answer(Self* self, const Receiver& to, Message&& message) {
   if (has_own_thread(self))

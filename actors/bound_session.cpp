@@ -11,7 +11,8 @@
 namespace troupe {
 namespace {
 
-/// Returns the devices in whose memory values of the state were, and which are lost, in words; empty if there are none, or no device is left.
+/// Returns the devices in whose memory values of the state were, and which are lost, in words; empty if there are none,
+/// or no device is left.
 std::string describe_losses(const bound_state& values, const std::vector<actors::device_handle>& devices) {
   const auto lives = [](const actors::device_handle& d) { return !d.health->lost; };
   std::vector<std::string> lost;
@@ -56,8 +57,8 @@ struct bound_session::state {
   /// Takes a copy that has come; throws why there is none unless a device was lost.
   void collect_copy();
   void start_copy();
-  /// After `errc::device_lost`: goes back to the last copy and throws that it did, if values were lost, and there is a copy and a device
-  /// left for it.
+  /// After `errc::device_lost`: goes back to the last copy and throws that it did, if values were lost, and there is a
+  /// copy and a device left for it.
   void go_back();
 
   const session model;

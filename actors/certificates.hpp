@@ -24,8 +24,9 @@ struct made_certificates {
   std::vector<std::pair<std::filesystem::path, std::filesystem::path>> members; // certificate, key
 };
 
-/// Makes FOLDER/ca.crt and ca.key unless both are there, and NAME.crt, NAME.key for each name: EC P-256, keys readable by their owner
-/// alone. Throws `errc::invalid_argument` or `errc::io`; then no member's file has been changed, unless writing failed.
+/// Makes FOLDER/ca.crt and ca.key unless both are there, and NAME.crt, NAME.key for each name: EC P-256, keys readable
+/// by their owner alone. Throws `errc::invalid_argument` or `errc::io`; then no member's file has been changed, unless
+/// writing failed.
 made_certificates make_certificates(const certificate_wish& wish);
 
 /// Throws `errc::invalid_argument` if others than its owner may read or change a key file.

@@ -6,7 +6,8 @@
 
 namespace troupe::actors {
 
-/// Compares all strategies for a request with these inputs, on the devices that are there now; see strategy/prepare.hpp.
+/// Compares all strategies for a request with these inputs, on the devices that are there now; see
+/// strategy/prepare.hpp.
 compared_strategies compare_strategies(const actor_runtime& runtime, const model_ptr& m, const given_inputs* inputs);
 
 /// What a session with `strategy::automatic` becomes.

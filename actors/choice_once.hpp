@@ -1,8 +1,8 @@
 // A choice that is made once, on a thread of its own, however many requests wait for it.
 //
-// The first request that asks has it made for what it says. Others wait: none beyond its own time limit or stop token, whichever request
-// makes it. If it fails, the one that it was made for ends with the failure, and one of the others has it made anew. A request that gives
-// up leaves it going on, for those that come later. Thread-safe.
+// The first request that asks has it made for what it says. Others wait: none beyond its own time limit or stop token,
+// whichever request makes it. If it fails, the one that it was made for ends with the failure, and one of the others
+// has it made anew. A request that gives up leaves it going on, for those that come later. Thread-safe.
 #pragma once
 
 #include "troupe/error.hpp"
@@ -32,8 +32,8 @@ public:
   choice_once() = default;
   choice_once(const choice_once&) = delete;
   choice_once& operator=(const choice_once&) = delete;
-  /// Returns what was chosen, having it made by `make` if nobody has. Throws what `make` throws, `errc::timeout` and `errc::cancelled` as
-  /// `limits` say. `make` must own all that it reads.
+  /// Returns what was chosen, having it made by `make` if nobody has. Throws what `make` throws, `errc::timeout` and
+  /// `errc::cancelled` as `limits` say. `make` must own all that it reads.
   Chosen get(std::function<Chosen()> make, const patience& limits);
 
   /// Returns what was chosen, if anything was.

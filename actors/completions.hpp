@@ -1,7 +1,7 @@
 // Where callbacks run: one thread of an engine that does nothing else, started for the first of them.
 //
-// Devices and actors only hand outcomes over; so a callback may take its time, call `run` and wait, load models, or destroy the engine,
-// and keeps only other callbacks waiting. No CAF here.
+// Devices and actors only hand outcomes over; so a callback may take its time, call `run` and wait, load models, or
+// destroy the engine, and keeps only other callbacks waiting. No CAF here.
 #pragma once
 
 #include "run/request.hpp"
@@ -14,8 +14,8 @@
 
 namespace troupe::actors {
 
-/// The queue of one engine's callbacks, in the order in which their runs end. Thread-safe. Held by the engine and by each callback that
-/// has not run, so that it outlives both.
+/// The queue of one engine's callbacks, in the order in which their runs end. Thread-safe. Held by the engine and by
+/// each callback that has not run, so that it outlives both.
 class completions : public std::enable_shared_from_this<completions> {
 public:
   /// Counts a callback that will come, and starts the thread if there is none. Throws `errc::cancelled` after `close`,
@@ -29,7 +29,8 @@ public:
   /// Returns whether a callback is the caller.
   bool is_this_thread() const;
 
-  /// Ends the thread after the last expected callback. With `wait`, returns after all have run, unless a callback is the caller.
+  /// Ends the thread after the last expected callback. With `wait`, returns after all have run, unless a callback is
+  /// the caller.
   void close(bool wait);
 
 private:

@@ -1,5 +1,6 @@
-// The actor of a session: a shell around the session machine (src/run). It tells the machine what is reported and what time it is, and
-// does what the machine asks for: orders go to device actors, answers to callers. It also looks for devices that have fallen silent.
+// The actor of a session: a shell around the session machine (src/run). It tells the machine what is reported and what
+// time it is, and does what the machine asks for: orders go to device actors, answers to callers. It also looks for
+// devices that have fallen silent.
 #pragma once
 
 #include "actors/entry.hpp"
@@ -44,7 +45,8 @@ private:
       end_broken(why);
   }
   void end_broken(const failure& why);
-  /// Calls `event(machine)` at the session's time and does what the machine asks for; ends a closed session that is idle.
+  /// Calls `event(machine)` at the session's time and does what the machine asks for; ends a closed session that is
+  /// idle.
   template <class Event>
   void tell(Event&& event);
   void carry_out_all();

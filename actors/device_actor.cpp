@@ -109,7 +109,8 @@ void install(pointer self, const install_plan& request) {
 /// Hears how a chunk has ended, from any thread.
 using chunk_teller = std::function<void(chunk_ended)>;
 
-/// Returns the callback of one chunk. It may be called from any thread, so it touches nothing of the actor but its address.
+/// Returns the callback of one chunk. It may be called from any thread, so it touches nothing of the actor but its
+/// address.
 chunk_done completion_of(pointer self, const chunk_work& work, const chunk_teller& tell) {
   return [tell, me = self->address(), health = self->state.health, dropped = self->state.dropped,
           execution = work.execution, chunk = work.chunk](chunk_result result) {
@@ -155,7 +156,8 @@ bool submit(pointer self, chunk_work work, const chunk_teller& tell) {
 }
 
 void submit_all(pointer self, run_chunks& request) {
-  // Answers come from threads of the device, or from this one, which then has nothing to do. Not of failures: they are told under a lock.
+  // Answers come from threads of the device, or from this one, which then has nothing to do. Not of failures: they are
+  // told under a lock.
   const bool own_thread = has_own_thread(self);
   const chunk_teller tell = [to = sender_of(self), own_thread](chunk_ended ended) {
     if (own_thread && ended.result.ok())

@@ -29,7 +29,8 @@ struct device_health {
   /// Whether silence may mean that it is gone; set when the device is opened, see `device::may_hang`.
   std::atomic<bool> may_hang{true};
 
-  /// Says that it leaves, why, and what is held by those who still need it: when the last one lets go of that, the device may go.
+  /// Says that it leaves, why, and what is held by those who still need it: when the last one lets go of that, the
+  /// device may go.
   void leave(std::string because, const std::shared_ptr<const void>& need);
   /// If it leaves: returns what is held by those who need it, null if nobody does any more, and why it leaves.
   std::optional<std::pair<std::shared_ptr<const void>, std::string>> leaves() const;
@@ -55,7 +56,8 @@ struct device_handle {
   std::shared_ptr<kernel_choices> kernels; // of a GPU of this process
 };
 
-/// The devices of an engine, lost ones included, in the order in which they joined. Never changed: a device that joins makes a new list.
+/// The devices of an engine, lost ones included, in the order in which they joined. Never changed: a device that joins
+/// makes a new list.
 using device_list = std::shared_ptr<const std::vector<device_handle>>;
 
 /// Executions whose later chunks a device drops. Completions, and so failures, may come from any thread.

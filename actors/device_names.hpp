@@ -29,9 +29,9 @@ split_names split_device_names(const std::vector<std::string>& names);
 /// Returns whether the names may mean a GPU, so that the GPUs must be listed.
 bool may_name_gpus(const std::vector<std::string>& names);
 
-/// Returns what the names ask for, in their order; "all" is the first `hardware_gpus` GPUs, then the CPU. GPUs without the
-/// CPU get it as a fallback. Throws `errc::invalid_argument` for unknown names, for a device asked for twice and for counts
-/// outside [1, 256].
+/// Returns what the names ask for, in their order; "all" is the first `hardware_gpus` GPUs, then the CPU. GPUs without
+/// the CPU get it as a fallback. Throws `errc::invalid_argument` for unknown names, for a device asked for twice and
+/// for counts outside [1, 256].
 std::vector<device_request> parse_device_names(const std::vector<std::string>& names, size_t hardware_gpus);
 
 } // namespace troupe::actors

@@ -1,5 +1,6 @@
-// One value over several devices: cut along an axis, each device holding a part, or stacked, each device holding a tensor of its
-// own. Parts are handles (troupe/device.hpp): immutable, usable as inputs of runs, free when the last one is gone.
+// One value over several devices: cut along an axis, each device holding a part, or stacked, each device holding a
+// tensor of its own. Parts are handles (troupe/device.hpp): immutable, usable as inputs of runs, free when the last one
+// is gone.
 #pragma once
 
 #include "troupe/engine.hpp"
@@ -9,13 +10,13 @@ namespace troupe {
 /// See the top of this file. The engine is only needed while values are put and gathered.
 class distributed_tensor {
 public:
-  /// Cuts `whole` along `axis` into parts as equal as they can be, one on each device, in the order of the names. Throws
-  /// `errc::invalid_argument` if the axis does not exist or no device is named, and what `engine::put` throws.
+  /// Cuts `whole` along `axis` into parts as equal as they can be, one on each device, in the order of the names.
+  /// Throws `errc::invalid_argument` if the axis does not exist or no device is named, and what `engine::put` throws.
   static distributed_tensor split(const engine& e, const tensor& whole, size_t axis,
                                   const std::vector<std::string>& devices);
 
-  /// Puts tensors of one type and shape on devices, one each. Throws `errc::invalid_argument` if they differ, or their number
-  /// is not that of the devices.
+  /// Puts tensors of one type and shape on devices, one each. Throws `errc::invalid_argument` if they differ, or their
+  /// number is not that of the devices.
   static distributed_tensor stack(const engine& e, std::span<const tensor> each,
                                   const std::vector<std::string>& devices);
 

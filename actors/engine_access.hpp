@@ -1,5 +1,5 @@
-// What this project's own command, tests and benchmarks get of engines and sessions beyond the public headers: hooks, plans, and devices
-// with all that planning knows about them. Not installed.
+// What this project's own command, tests and benchmarks get of engines and sessions beyond the public headers: hooks,
+// plans, and devices with all that planning knows about them. Not installed.
 #pragma once
 
 #include "device/device.hpp"
@@ -27,7 +27,8 @@ std::vector<std::string> gpu_messages(const engine& e);
 /// Returns the open devices as plans see them, in the order of `engine::devices`.
 std::vector<device_info> device_infos(const engine& e);
 
-/// Returns what a GPU of this process chooses its kernels by, from the next plan on that is installed there; null for other devices.
+/// Returns what a GPU of this process chooses its kernels by, from the next plan on that is installed there; null for
+/// other devices.
 std::shared_ptr<kernel_choices> kernels_of(const engine& e, const std::string& device);
 
 /// Opens further devices, which sessions use from their next runs on. One that was lost may come back under its name.
@@ -35,14 +36,16 @@ void add_devices(const engine& e, const std::vector<device_factory>& makes);
 /// Takes the devices for which `which` holds as lost, as if the link to their host were gone.
 void lose_devices(const engine& e, const std::function<bool(const device_info&)>& which, const std::string& why);
 
-/// Lets the devices for which `which` holds leave, as if their host had said so; sessions hold `need` while they need them.
+/// Lets the devices for which `which` holds leave, as if their host had said so; sessions hold `need` while they need
+/// them.
 void let_leave(const engine& e, const std::function<bool(const device_info&)>& which, const std::string& why,
                const std::shared_ptr<const void>& need);
 
 /// Returns what another host has in hand for an engine's sessions; nothing if it is lost.
 remote::host_activity activity_of(const engine& e, const std::string& host);
 
-/// Measures the link to one of `engine::hosts` at length, for `store_profiles`. Throws `errc::device_lost`, `errc::timeout`.
+/// Measures the link to one of `engine::hosts` at length, for `store_profiles`. Throws `errc::device_lost`,
+/// `errc::timeout`.
 measured_link calibrate_link(const engine& e, const std::string& host);
 
 /// Returns the plan that a run with these inputs would use, making it where it is not cached.

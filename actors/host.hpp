@@ -1,4 +1,5 @@
-// The devices of an engine: opens them, each in an actor of its own, and closes them. Devices of other hosts join and are lost meanwhile.
+// The devices of an engine: opens them, each in an actor of its own, and closes them. Devices of other hosts join and
+// are lost meanwhile.
 //
 // The only place that makes concrete devices of this process: `factory_of` has a case for each kind.
 // Thread-safe once `open_devices` has returned, but for `open`: one thread at a time.
@@ -29,8 +30,8 @@ public:
   host(const host&) = delete;
   host& operator=(const host&) = delete;
 
-  /// Opens this machine's devices that `names` say. Throws `errc::invalid_argument`, and what opening a device throws; those that
-  /// are open then stay open until `close`.
+  /// Opens this machine's devices that `names` say. Throws `errc::invalid_argument`, and what opening a device throws;
+  /// those that are open then stay open until `close`.
   void open_devices(const engine_options& options, const std::vector<std::string>& names, const engine_hooks& hooks);
   /// Throws `errc::invalid_argument` unless there is a device, and each that a memory limit or `names` says.
   void check_complete(const std::vector<std::string>& names) const;
@@ -39,8 +40,8 @@ public:
   /// Whether some device answers so fast that callers should not sleep meanwhile (awake.hpp).
   bool answers_fast() const { return answers_fast_; }
 
-  /// Opens one more device, with its limit, ledger and profile. Throws what opening it throws, and `errc::invalid_argument` if a living
-  /// device, or one of `beside`, has its name. It is nobody's before it is added.
+  /// Opens one more device, with its limit, ledger and profile. Throws what opening it throws, and
+  /// `errc::invalid_argument` if a living device, or one of `beside`, has its name. It is nobody's before it is added.
   device_handle open(device_factory make, threading where, const std::vector<device_handle>& beside = {});
   void add(const std::vector<device_handle>& opened);
   /// Takes the living devices for which `which` holds as lost and ends their actors: sessions plan again at once.
@@ -55,7 +56,8 @@ public:
   /// Returns why measured device profiles are not used, in words for a person; empty if they are, or there are none.
   const std::string& profile_problem() const { return profile_problem_; }
 
-  /// Returns what is kept of the link to the worker at this address, HOST:PORT; nothing if it was never measured at length.
+  /// Returns what is kept of the link to the worker at this address, HOST:PORT; nothing if it was never measured at
+  /// length.
   std::optional<measured_link> kept_link(const std::string& address) const;
 
   /// Returns what the Vulkan validation layer has said (engine_hooks::gpu_validation).
@@ -64,8 +66,8 @@ public:
   /// Asks all devices for their counters. A device that is lost, or too busy to answer soon, has zeros.
   std::vector<device_stats> stats() const;
 
-  /// Returns a host copy of a value, or a value on a device; see `engine`. A device that is silent for `timeout` counts as lost; zero
-  /// for no limit.
+  /// Returns a host copy of a value, or a value on a device; see `engine`. A device that is silent for `timeout` counts
+  /// as lost; zero for no limit.
   tensor fetch(const device_tensor& value, std::chrono::milliseconds timeout) const;
   device_tensor put(const tensor& value, const std::string& device, std::chrono::milliseconds timeout) const;
 
@@ -77,8 +79,8 @@ public:
 private:
   void list_gpus(bool validation);
   std::string explain_gpus() const;
-  /// Returns the living device that a value is on, or that is called so; throws `errc::invalid_argument` if there is none,
-  /// `errc::device_lost`, saying that it was to `purpose`.
+  /// Returns the living device that a value is on, or that is called so; throws `errc::invalid_argument` if there is
+  /// none, `errc::device_lost`, saying that it was to `purpose`.
   device_handle living(const std::string& name, std::optional<uint64_t> incarnation, std::string_view purpose) const;
   device_factory factory_of(const device_request& request, const engine_options& options,
                             const std::shared_ptr<kernel_choices>& kernels) const;

@@ -12,8 +12,8 @@
 namespace troupe::actors {
 namespace {
 
-/// Asks a device for something and waits for the answer, of type `Answer`, however much work is queued before it. Returns why none
-/// comes: the device is gone, or silent for `timeout`; empty if `answer` is filled.
+/// Asks a device for something and waits for the answer, of type `Answer`, however much work is queued before it.
+/// Returns why none comes: the device is gone, or silent for `timeout`; empty if `answer` is filled.
 template <class Answer, class Request>
 std::string ask(caf::actor_system& system, const device_handle& device, Request request,
                 std::chrono::milliseconds timeout, Answer& answer) {

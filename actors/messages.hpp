@@ -24,7 +24,8 @@ namespace troupe::actors {
 
 struct device_handle;
 
-// -- coordinator, host → device_actor --------------------------------------------------------------------------------------
+// -- coordinator, host → device_actor
+// --------------------------------------------------------------------------------------
 
 /// Sent by the host once, first, after the spawn: opens the device. Answered with `device_opened`.
 struct open_device {};
@@ -33,8 +34,8 @@ struct device_opened {
   failure why; // set if the device could not be opened
 };
 
-// The orders of `run/commands.hpp`: `install_plan`, `run_chunks`, `stop_execution`, `end_execution`, `retire_plan`, `fetch_tensor`, answered
-// to the sender; `fetch_tensor` also by the host, for `engine::fetch`.
+// The orders of `run/commands.hpp`: `install_plan`, `run_chunks`, `stop_execution`, `end_execution`, `retire_plan`,
+// `fetch_tensor`, answered to the sender; `fetch_tensor` also by the host, for `engine::fetch`.
 
 /// Sent by the host for `engine::put`. Answered with `tensor_put` to the sender, unless the device dies before.
 struct put_tensor {
@@ -48,21 +49,24 @@ struct tensor_put {
 /// Sent by the host for `engine::stats`. Answered with `device_stats`.
 struct query_stats {};
 
-// -- engine → coordinator --------------------------------------------------------------------------------------------------
+// -- engine → coordinator
+// --------------------------------------------------------------------------------------------------
 
 /// Sent by the engine to every living session if a device joins, to all in the same order. Not answered.
 struct device_joined {
   std::shared_ptr<const device_handle> device;
 };
 
-/// Sent by the engine to every living session if a device leaves in order. Not answered: who needs it holds `need` meanwhile.
+/// Sent by the engine to every living session if a device leaves in order. Not answered: who needs it holds `need`
+/// meanwhile.
 struct device_leaves {
   caf::actor_addr device;
   std::string why;
   std::shared_ptr<const void> need;
 };
 
-/// Sent by the engine for each run. Answered through its promise, once, when all outputs are there or the run has failed.
+/// Sent by the engine for each run. Answered through its promise, once, when all outputs are there or the run has
+/// failed.
 struct run {
   explicit run(std::unique_ptr<pending_run> asked) : pending(std::move(asked)) {}
   pending_run_ptr pending;
@@ -85,14 +89,15 @@ struct session_query_message {
   stats_query_ptr query;
 };
 
-/// A chunk of another host's session: instead of an answer `done` is called once, from any thread, unless the device dies before.
+/// A chunk of another host's session: instead of an answer `done` is called once, from any thread, unless the device
+/// dies before.
 struct run_lent {
   chunk_work work;
   chunk_done done;
 };
 
-/// Sent by the engine when the last handle of a session is gone: no more runs will come. The coordinator ends when no run is
-/// in flight. Not answered.
+/// Sent by the engine when the last handle of a session is gone: no more runs will come. The coordinator ends when no
+/// run is in flight. Not answered.
 struct close_session {};
 
 /// Sent by a device's ledger (`shared_ledger`), from another session's thread. Not answered.
@@ -117,10 +122,12 @@ struct stream_query_message {
   stream_query_ptr query;
 };
 
-/// Sent by the coordinator, or a stream, to itself: looks for deadlines that have passed and devices that have fallen silent.
+/// Sent by the coordinator, or a stream, to itself: looks for deadlines that have passed and devices that have fallen
+/// silent.
 struct tick {};
 
-// -- interfaces ------------------------------------------------------------------------------------------------------------
+// -- interfaces
+// ------------------------------------------------------------------------------------------------------------
 
 using device_ref =
     caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,

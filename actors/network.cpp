@@ -34,8 +34,8 @@ channel open_channel(const std::string& host, uint16_t port, const tls_context& 
 } // namespace
 
 struct network::state {
-  /// A host that was called. Its links share one connection: CAF loses messages if a node has several to another, of which it
-  /// drops all but one.
+  /// A host that was called. Its links share one connection: CAF loses messages if a node has several to another, of
+  /// which it drops all but one.
   struct called_host {
     std::timed_mutex mutex; // whoever calls holds it
     door_actor door;

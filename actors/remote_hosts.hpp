@@ -1,5 +1,6 @@
-// The other hosts of an engine: connects to their workers, lets their devices join, and takes them out when the link ends. A host that was
-// lost is called again and again, one that left in order less often; when it answers, its devices join as new ones.
+// The other hosts of an engine: connects to their workers, lets their devices join, and takes them out when the link
+// ends. A host that was lost is called again and again, one that left in order less often; when it answers, its devices
+// join as new ones.
 #pragma once
 
 #include "actors/host_names.hpp"
@@ -22,8 +23,8 @@ public:
   remote_hosts(const remote_hosts&) = delete;
   remote_hosts& operator=(const remote_hosts&) = delete;
 
-  /// Connects to a host; its devices, or those that `wanted` names ("NAME/cpu"), if any, have joined when this returns. Throws what
-  /// `network::connect` throws, and `errc::invalid_argument` if its name is taken.
+  /// Connects to a host; its devices, or those that `wanted` names ("NAME/cpu"), if any, have joined when this returns.
+  /// Throws what `network::connect` throws, and `errc::invalid_argument` if its name is taken.
   void add(const host_address& host, const std::vector<std::string>& wanted);
 
   std::vector<host_summary> summary() const;

@@ -45,7 +45,8 @@ class actor_runtime;
 struct devices_at_hand {
   explicit devices_at_hand(const actor_runtime& runtime);
 
-  /// Returns them as a session with these options sees them. Throws `errc::invalid_argument` for devices that are not there.
+  /// Returns them as a session with these options sees them. Throws `errc::invalid_argument` for devices that are not
+  /// there.
   devices_of_session for_session(const session_options& options) const;
 
   device_list list;
@@ -53,7 +54,8 @@ struct devices_at_hand {
   std::vector<size_t> lost;       // those, or those that leave
 };
 
-/// Returns the replicas that options ask for; without a strategy one. Throws `errc::invalid_argument` for devices that are not there.
+/// Returns the replicas that options ask for; without a strategy one. Throws `errc::invalid_argument` for devices that
+/// are not there.
 std::vector<replica_set> replicas_for(const actor_runtime& runtime, const session_options& options);
 
 /// Opens replicas of a model. Throws what `prepare_replicas` throws.

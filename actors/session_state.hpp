@@ -20,8 +20,9 @@ struct session::state {
     named_device_tensors residents;
   };
 
-  /// Returns the state that does a request's work: `self`, or if its strategy is automatic what was chosen for the first request, `inputs`;
-  /// none: for one of which nothing is known. Throws what choosing throws; then the next request's is tried.
+  /// Returns the state that does a request's work: `self`, or if its strategy is automatic what was chosen for the
+  /// first request, `inputs`; none: for one of which nothing is known. Throws what choosing throws; then the next
+  /// request's is tried.
   static std::shared_ptr<state> settled(const std::shared_ptr<state>& self, std::optional<request_inputs> inputs,
                                         const actors::patience& limits);
   /// The same, null if nothing was chosen yet.
@@ -29,7 +30,8 @@ struct session::state {
   /// What was chosen; nullopt if nothing was.
   std::optional<strategy_choice> choice();
 
-  /// Runs on a session without a strategy and waits. `carried`: what the run takes besides; `made`: what it has made of that.
+  /// Runs on a session without a strategy and waits. `carried`: what the run takes besides; `made`: what it has made of
+  /// that.
   run_result run(named_tensors inputs, run_options options, carried_values carried, carried_bundle& made) const;
 
   /// Who answers for the whole session: without a strategy, its only coordinator.

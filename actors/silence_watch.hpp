@@ -15,8 +15,8 @@ class silence_watch {
 public:
   using clock = std::chrono::steady_clock;
 
-  /// Looks at the device; returns whether it has been silent for `limit`, as far as earlier looks say. Never if the limit is zero,
-  /// nor if the device cannot hang.
+  /// Looks at the device; returns whether it has been silent for `limit`, as far as earlier looks say. Never if the
+  /// limit is zero, nor if the device cannot hang.
   bool is_silent(const device_health& health, bool has_work, clock::time_point now, std::chrono::milliseconds limit);
 
 private:

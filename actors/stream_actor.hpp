@@ -1,5 +1,6 @@
-// The actor of a session's queue: a shell around the stream machine (src/strategy). It cuts and joins the requests' tensors as the machine
-// says, sends pieces to the coordinators of the replicas, gathers what comes back and answers the callers.
+// The actor of a session's queue: a shell around the stream machine (src/strategy). It cuts and joins the requests'
+// tensors as the machine says, sends pieces to the coordinators of the replicas, gathers what comes back and answers
+// the callers.
 #pragma once
 
 #include "actors/entry.hpp"

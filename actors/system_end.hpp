@@ -5,9 +5,9 @@
 
 namespace troupe::actors {
 
-/// Makes the calling thread forget a system's logger at its end. CAF notes that logger, counted, in a thread-local object of every
-/// thread that makes, ends or asks a system, and a system's end waits for all of those: callers' threads may live longer. And those of
-/// the main thread are destroyed before an engine in a static object is.
+/// Makes the calling thread forget a system's logger at its end. CAF notes that logger, counted, in a thread-local
+/// object of every thread that makes, ends or asks a system, and a system's end waits for all of those: callers'
+/// threads may live longer. And those of the main thread are destroyed before an engine in a static object is.
 struct forgotten_logger {
   forgotten_logger() = default;
   ~forgotten_logger();

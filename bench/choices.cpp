@@ -1,10 +1,11 @@
-// What `strategy::automatic` takes beside the best of all that it could have taken, measured: first all predictions, then all measurements.
+// What `strategy::automatic` takes beside the best of all that it could have taken, measured: first all predictions,
+// then all measurements.
 //
 // Usage: bench_choices MODEL fp32|fp16 DEVICE[,DEVICE…] [DIM=VALUE…]      devices as in `engine_options::devices`
 //
-// For one kind of request, in ordinary memory of the caller: latency is the median of requests one at a time; throughput is of 2 requests
-// for each device under way. All in turns, three times; medians. A candidate is measured on its own devices alone, without the CPU that helps a
-// GPU out: for models whose nodes all run on each device.
+// For one kind of request, in ordinary memory of the caller: latency is the median of requests one at a time;
+// throughput is of 2 requests for each device under way. All in turns, three times; medians. A candidate is measured on
+// its own devices alone, without the CPU that helps a GPU out: for models whose nodes all run on each device.
 #include "bench/models.hpp"
 #include "plan/place/policies.hpp"
 #include "strategy/replica_sets.hpp"
@@ -70,7 +71,8 @@ struct candidate {
   std::vector<double> latencies = {}, rates = {};
 };
 
-/// What all candidates of an engine reach, by name; those that are not possible are left out. All of them in turns, medians.
+/// What all candidates of an engine reach, by name; those that are not possible are left out. All of them in turns,
+/// medians.
 std::map<std::string, measured> measure_all(engine& e, const job& j, const std::vector<strategy_choice>& choices) {
   std::vector<candidate> candidates;
   for (const strategy_choice& c : choices)

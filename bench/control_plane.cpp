@@ -1,7 +1,8 @@
-// What many workers cost a session's process, with devices that compute nothing: bench_control_plane [IN_MEMORY [OVER_TLS]]
+// What many workers cost a session's process, with devices that compute nothing: bench_control_plane [IN_MEMORY
+// [OVER_TLS]]
 //
-// Up to IN_MEMORY workers (default 1000) in this process, joined by links in memory, and up to OVER_TLS (default 100) processes `troupe
-// worker`, joined by TLS over the loopback. For each number of workers:
+// Up to IN_MEMORY workers (default 1000) in this process, joined by links in memory, and up to OVER_TLS (default 100)
+// processes `troupe worker`, joined by TLS over the loopback. For each number of workers:
 //
 //   join      of the last worker, and of all of them together
 //   message   a run of one chunk on the first worker, from call to result: median of 500
@@ -11,7 +12,8 @@
 //   memory    by worker: of this process (in memory: of both sides)
 //   links     between workers: after all have joined and been used one by one, and after the run over all of them
 //
-// Last, the power of the number of workers with which each grows: 0 for what does not, 1 for what each worker adds its share to.
+// Last, the power of the number of workers with which each grows: 0 for what does not, 1 for what each worker adds its
+// share to.
 #include "bench/models.hpp"
 #include "device/null_device.hpp"
 #include "support/certificate_folder.hpp"

@@ -4,8 +4,8 @@
 //   fan-out   10,000 chunks over 4 null devices, 100 chains side by side: time a chunk
 //   chain     1,000 chunks in one chain over 4 null devices: time a chunk
 //
-// Prints the median and the 99th percentile of repeated runs, and the processor time of all threads, which a busy machine
-// disturbs less.
+// Prints the median and the 99th percentile of repeated runs, and the processor time of all threads, which a busy
+// machine disturbs less.
 #include "bench/growing_dims.hpp"
 #include "bench/models.hpp"
 

@@ -1,5 +1,5 @@
-// What a GPU costs and gives through the whole engine: latency of one small run, slope of a chain, transfers, matrix products,
-// attention.
+// What a GPU costs and gives through the whole engine: latency of one small run, slope of a chain, transfers, matrix
+// products, attention.
 //
 // Usage: bench_gpu [device]      default vulkan:0
 #include "bench/models.hpp"
@@ -135,8 +135,8 @@ void bench_overlap(const std::shared_ptr<const vulkan::instance>& gpus) {
   compare("a run of 4 products, 64 MiB in and out for each", time_alone);
 }
 
-/// Runs a model of equal nodes and prints the operations a second of their kernel, after half a second of it: while a kernel is compiled the GPU's
-/// clocks fall.
+/// Runs a model of equal nodes and prints the operations a second of their kernel, after half a second of it: while a
+/// kernel is compiled the GPU's clocks fall.
 void bench_kernel(const std::string& what, const session& model, const named_tensors& inputs, double flops) {
   constexpr std::chrono::milliseconds warm_up{500};
   std::vector<double> ns;

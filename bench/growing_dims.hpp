@@ -16,7 +16,8 @@ struct growing_dims {
   }
 };
 
-/// Reads arguments from `first` on: NAME=VALUE, NAME=VALUE+ for one that grows by one in each step, and a number of steps.
+/// Reads arguments from `first` on: NAME=VALUE, NAME=VALUE+ for one that grows by one in each step, and a number of
+/// steps.
 inline growing_dims parse_dims(int argc, char** argv, int first) {
   growing_dims dims;
   for (int i = first; i < argc; ++i) {

@@ -1,4 +1,5 @@
-// A GPU at half its speed, whatever it is: each chunk ends twice as late as it would, and the next one begins after that.
+// A GPU at half its speed, whatever it is: each chunk ends twice as late as it would, and the next one begins after
+// that.
 #pragma once
 
 #include "device/device.hpp"

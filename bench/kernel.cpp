@@ -14,9 +14,9 @@
 //              added:ROWS,DEPTH,BLOCK,COLUMNS     a product and a residual
 //              summed:ROWS,DEPTH,BLOCK,COLUMNS    those and a layer norm of the sum, which is a result as well
 //
-// Prints for each kernel the median of its GPU times, all in turns, and how far its result is from the last kernel's (relative L2), the
-// simplest one's. Each is timed after other work: the clocks of an idle GPU fall to a fifth. A node between two timestamps takes some 4 µs more than its
-// work.
+// Prints for each kernel the median of its GPU times, all in turns, and how far its result is from the last kernel's
+// (relative L2), the simplest one's. Each is timed after other work: the clocks of an idle GPU fall to a fifth. A node
+// between two timestamps takes some 4 µs more than its work.
 #include "bench/models.hpp"
 #include "tensor/convert.hpp"
 #include "trace/run_trace.hpp"
@@ -103,7 +103,8 @@ private:
     return done(m_.call("Gemm", {a, b, c}), flops);
   }
 
-  /// Each product waits for the one before: it is of its result or, if that has another number of columns than a product has depths, adds it.
+  /// Each product waits for the one before: it is of its result or, if that has another number of columns than a
+  /// product has depths, adds it.
   built_model row_of_products(const std::vector<int64_t>& n, int64_t count) const {
     model_builder m;
     // Results are as large as what is multiplied: elements of -0.5 to 0.5 have a variance of 1 / 12.
@@ -165,7 +166,8 @@ private:
     return m_.call("RMSNormalization", {given("x", {1, n[0], n[1]}), m_.constant(random_tensor(type_, {n[1]}))});
   }
 
-  /// A product by constant weights, packed in blocks of n[2] or, if that is 0, of floats. No two are equal, or they would be one.
+  /// A product by constant weights, packed in blocks of n[2] or, if that is 0, of floats. No two are equal, or they
+  /// would be one.
   variable weighted(const variable& x, const std::vector<int64_t>& n, int64_t columns) {
     const int64_t k = n[1], block = n[2];
     ++products_;
@@ -243,7 +245,8 @@ public:
 
   void forget_times() { samples_.clear(); }
 
-  /// Runs the call and notes its time. For all that is measured: after work that keeps the GPU busy, or its clocks would fall.
+  /// Runs the call and notes its time. For all that is measured: after work that keeps the GPU busy, or its clocks
+  /// would fall.
   void time(const measured_call& call) {
     samples_.push_back(call.longer ? (busy(*longer_, call) - busy(*model_, call)) / static_cast<double>(call.more)
                                    : longest_node(call));

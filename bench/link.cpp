@@ -1,5 +1,6 @@
-// A link between two hosts, both in this process, over loopback: round trip of a small frame, and MB/s one way, plain and by TLS; beside
-// them what the same frames take by CAF alone (its TLS is caf::openssl), and the same bytes over a socket, and through OpenSSL over one.
+// A link between two hosts, both in this process, over loopback: round trip of a small frame, and MB/s one way, plain
+// and by TLS; beside them what the same frames take by CAF alone (its TLS is caf::openssl), and the same bytes over a
+// socket, and through OpenSSL over one.
 //
 // Usage: bench_link [seconds a figure]      default 0.5
 #include "actors/certificates.hpp"
@@ -55,7 +56,8 @@ public:
   }
   ~pair_of_hosts() { link_->close(); }
 
-  /// Sends frames for so long, `in_flight` at a time; returns how many a second were answered, and notes each round trip.
+  /// Sends frames for so long, `in_flight` at a time; returns how many a second were answered, and notes each round
+  /// trip.
   double frames_a_second(size_t bytes, size_t in_flight, double seconds, std::vector<double>* times = nullptr) {
     const auto start = clock_type::now();
     size_t sent = 0, first = answers_;

@@ -1,5 +1,6 @@
-// Four GPUs, one of which dies at a seeded moment: every run must give the right result from the others, and the engine must say
-// which GPU was lost. Prints where the moments fell. Four instances of GPU 0 stand for four GPUs, so any machine will do.
+// Four GPUs, one of which dies at a seeded moment: every run must give the right result from the others, and the engine
+// must say which GPU was lost. Prints where the moments fell. Four instances of GPU 0 stand for four GPUs, so any
+// machine will do.
 //
 // Usage: bench_losses [engines] [seed]      default 500 1
 #include "bench/models.hpp"
@@ -43,8 +44,8 @@ bool is_right(const tensor& result) {
   return std::all_of(values.begin(), values.end(), [](float v) { return v == added; });
 }
 
-/// What is wrong with the runs of one engine whose GPU `victim` dies at `lose_at`; empty if nothing is. `phase` says what
-/// the moment met.
+/// What is wrong with the runs of one engine whose GPU `victim` dies at `lose_at`; empty if nothing is. `phase` says
+/// what the moment met.
 std::string run_engine(const std::shared_ptr<const vulkan::instance>& instance, size_t victim, uint64_t lose_at,
                        std::string& phase) {
   engine e = make_engine({.devices = {}}, {.custom_devices = gpus(instance, victim, lose_at)});

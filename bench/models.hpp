@@ -47,8 +47,8 @@ inline tensor filled(engine& e, dtype type, const shape& dims) {
   return t;
 }
 
-/// Returns a model's inputs: floats that repeat every 17 elements, zeros of other types. `make` gives a tensor of a type and dims, `dims_of`
-/// an input's dims.
+/// Returns a model's inputs: floats that repeat every 17 elements, zeros of other types. `make` gives a tensor of a
+/// type and dims, `dims_of` an input's dims.
 template <class Make, class DimsOf>
 named_tensors ramp_inputs(const session& s, Make&& make, DimsOf&& dims_of) {
   named_tensors all;

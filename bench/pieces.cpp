@@ -1,9 +1,10 @@
-// What moving tensors in pieces costs by itself: a link in memory, two threads, each byte copied into a frame and out of it.
+// What moving tensors in pieces costs by itself: a link in memory, two threads, each byte copied into a frame and out
+// of it.
 //
 //   bench_pieces [ROUNDS]
 //
-// Prints, for tensors of several sizes, the median rate over ROUNDS (default 9): as many side by side as fill 256 MiB, one way, then
-// both ways at once (sum); and a memcpy of one thread, for comparison.
+// Prints, for tensors of several sizes, the median rate over ROUNDS (default 9): as many side by side as fill 256 MiB,
+// one way, then both ways at once (sum); and a memcpy of one thread, for comparison.
 #include "base/elapsed.hpp"
 #include "base/quantile.hpp"
 #include "support/link_pair.hpp"

@@ -1,12 +1,12 @@
-// What planning costs the host, on GPUs that need not be there: plans, bindings and kernel choice are the host's work alone.
-// Recording, which a new bucket costs besides, is not in it (bench_buckets).
+// What planning costs the host, on GPUs that need not be there: plans, bindings and kernel choice are the host's work
+// alone. Recording, which a new bucket costs besides, is not in it (bench_buckets).
 //
 //   bench_planning MODEL.onnx [NAME=VALUE…] [STEPS]
 //
-// Gives the model's symbols values; a value that ends in '+' grows by one in each of STEPS steps (default 200), as `past` does in
-// a decoder: bench_planning llama.onnx batch=1 seq=1 past=128+ total=129+. Prints medians: loading, rewriting and planning; a run
-// whose plan is cached; and, if a value grows, exact binding, binding in a new bucket and inside one, kernels of the dynamic
-// calls, comparing them and filling the parameters.
+// Gives the model's symbols values; a value that ends in '+' grows by one in each of STEPS steps (default 200), as
+// `past` does in a decoder: bench_planning llama.onnx batch=1 seq=1 past=128+ total=129+. Prints medians: loading,
+// rewriting and planning; a run whose plan is cached; and, if a value grows, exact binding, binding in a new bucket and
+// inside one, kernels of the dynamic calls, comparing them and filling the parameters.
 #include "base/elapsed.hpp"
 #include "base/quantile.hpp"
 #include "bench/growing_dims.hpp"

@@ -1,4 +1,5 @@
-// Several GPUs in one process: what moves between two of them, and how far branches of one model overlap on all of them.
+// Several GPUs in one process: what moves between two of them, and how far branches of one model overlap on all of
+// them.
 //
 // Usage: bench_several_gpus [device…]      default vulkan:0 vulkan:1
 #include "bench/models.hpp"
@@ -19,7 +20,8 @@ variable first_elements(model_builder& m, variable x) {
   return m.call("Slice", {x, m.constant(tensor::of<int64_t>({1}, zero)), m.constant(tensor::of<int64_t>({1}, ten))});
 }
 
-/// What the machine allows: a value comes down from GPU 0 while another one goes up to GPU 1, neither waiting for the other.
+/// What the machine allows: a value comes down from GPU 0 while another one goes up to GPU 1, neither waiting for the
+/// other.
 void bench_copies(engine& e, int64_t bytes) {
   const auto one_gpu = [&](size_t device) {
     return session_options{.pins = {{"*", e.devices().at(device).name}}, .fuse = false};

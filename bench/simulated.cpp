@@ -3,10 +3,11 @@
 // Usage: bench_simulated predict GRID PREDICTIONS      simulates each setting on the devices here (and on hosts), as their profiles have them
 //        bench_simulated measure GRID PREDICTIONS RESULTS [ROUNDS]
 //
-// GRID: a JSON list of {"model", "dims": {…}, "precision", "devices": […], "hosts": […], "policy", "strategy", "micro_batch", "requests",
-// "in_flight"}; all but "model" and "devices" may be absent. A measurement is the time from the first request to the last answer, from
-// ordinary memory; before each, the same requests are not timed for 200 ms, or for 500 ms after a setting of other devices, which let clocks
-// fall; settings take turns, and the median of at least 20 rounds counts.
+// GRID: a JSON list of {"model", "dims": {…}, "precision", "devices": […], "hosts": […], "policy", "strategy",
+// "micro_batch", "requests", "in_flight"}; all but "model" and "devices" may be absent. A measurement is the time from
+// the first request to the last answer, from ordinary memory; before each, the same requests are not timed for 200 ms,
+// or for 500 ms after a setting of other devices, which let clocks fall; settings take turns, and the median of at
+// least 20 rounds counts.
 #include "bench/models.hpp"
 #include "plan/place/policies.hpp"
 #include "sim/cluster.hpp"
@@ -126,8 +127,8 @@ double makespan_of(const session& s, const named_tensors& inputs, const setting&
   return makespan_of(s, inputs, how);
 }
 
-/// Prints errors, and how many pairs of policies and strategies are ranked alike: of one model, dims and devices, those that differ by
-/// more than a tenth as measured.
+/// Prints errors, and how many pairs of policies and strategies are ranked alike: of one model, dims and devices, those
+/// that differ by more than a tenth as measured.
 void summarise(const std::vector<setting>& grid, const json& results) {
   double sum = 0, worst = 0;
   size_t pairs = 0, alike = 0;

@@ -1,9 +1,11 @@
-// Many small requests from several threads through a session's queue, with dynamic batching; then twice as many as it can serve.
+// Many small requests from several threads through a session's queue, with dynamic batching; then twice as many as it
+// can serve.
 //
 // Usage: bench_soak [requests [threads [device…]]]      default 1000000 8 cpu
 //
-// Prints latencies and memory on the way, and at the end how many answers were lost, wrong or out of order (must be 0). Overload: requests with a
-// deadline of 50 ms at twice the rate of before; what is served then should be at least 0.9 of it, and latency normal at once afterwards.
+// Prints latencies and memory on the way, and at the end how many answers were lost, wrong or out of order (must be 0).
+// Overload: requests with a deadline of 50 ms at twice the rate of before; what is served then should be at least 0.9
+// of it, and latency normal at once afterwards.
 #include "bench/models.hpp"
 
 #include <atomic>

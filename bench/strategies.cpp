@@ -1,10 +1,12 @@
-// Strategies beside one device, in turns, with inputs and outputs in the host's memory: what part of the ideal they reach.
+// Strategies beside one device, in turns, with inputs and outputs in the host's memory: what part of the ideal they
+// reach.
 //
 // Usage: bench_strategies MODEL ROWS fp32|fp16 DEVICE…      MODEL: an ONNX file whose batch is symbolic; ROWS: of a piece on one device
 //
-// T1 is the rows a second of the first device with requests of ROWS rows, two in flight. Data-parallel: requests of ROWS for each device,
-// two in flight, ideal N·T1. Pipeline: one request of 16 micro-batches of ROWS, ideal N·16/(16+N−1)·T1. Work-stealing: one request of 64
-// micro-batches of ROWS, the last device at half its speed (half_speed.hpp); ideal: what the devices reach one by one, added.
+// T1 is the rows a second of the first device with requests of ROWS rows, two in flight. Data-parallel: requests of
+// ROWS for each device, two in flight, ideal N·T1. Pipeline: one request of 16 micro-batches of ROWS, ideal
+// N·16/(16+N−1)·T1. Work-stealing: one request of 64 micro-batches of ROWS, the last device at half its speed
+// (half_speed.hpp); ideal: what the devices reach one by one, added.
 #include "bench/half_speed.hpp"
 #include "bench/models.hpp"
 #include "vulkan/vulkan_device.hpp"

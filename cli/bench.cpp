@@ -1,7 +1,8 @@
 // troupe bench: latency of a model from call to result, inputs and outputs in host memory.
 //
-// Every iteration gets fresh inputs in fresh memory, made before its clock starts; what is timed is upload, run and download.
-// With `--bind` decode steps are timed as they follow each other in use: bound values stay on their device, and their dims grow.
+// Every iteration gets fresh inputs in fresh memory, made before its clock starts; what is timed is upload, run and
+// download. With `--bind` decode steps are timed as they follow each other in use: bound values stay on their device,
+// and their dims grow.
 #include "base/elapsed.hpp"
 #include "base/printable.hpp"
 #include "base/quantile.hpp"
@@ -74,7 +75,8 @@ tensor copy_of(const tensor& t) {
   return copy;
 }
 
-/// Inputs of a test case (copied) if the model is one and none are given, else made up; none of those that are on a device already.
+/// Inputs of a test case (copied) if the model is one and none are given, else made up; none of those that are on a
+/// device already.
 named_tensors make_inputs(const session& model, const bench_arguments& args, const named_tensors& base, int iteration,
                           const named_device_tensors& on_device = {}) {
   named_tensors copies;
@@ -89,7 +91,8 @@ named_tensors make_inputs(const session& model, const bench_arguments& args, con
   return all;
 }
 
-/// The inputs of one run after another: a few sets in turns, since GPUs slow down and threads fall asleep while new ones are made.
+/// The inputs of one run after another: a few sets in turns, since GPUs slow down and threads fall asleep while new
+/// ones are made.
 class input_sets {
 public:
   input_sets(engine& devices, const session& model, const bench_arguments& args, const named_tensors& base)
@@ -118,7 +121,8 @@ private:
   size_t on_device_ = 0, next_ = 0;
 };
 
-/// How a run keeps the bound outputs where they are made; the bound inputs are there from the second run on. Each run is the same step.
+/// How a run keeps the bound outputs where they are made; the bound inputs are there from the second run on. Each run
+/// is the same step.
 class bound_values {
 public:
   bound_values(const engine& devices, const session& model, const bench_arguments& args)

@@ -70,7 +70,8 @@ void add_engine_options(CLI::App& command, model_options& options);
 /// Adds `--trace`, which sets `file`.
 void add_trace_option(CLI::App& command, std::filesystem::path& file);
 
-/// Writes a run's trace of `model` if `file` is not empty and says so on stderr: a page if it is called …html, else JSON. Throws `errc::io`.
+/// Writes a run's trace of `model` if `file` is not empty and says so on stderr: a page if it is called …html, else
+/// JSON. Throws `errc::io`.
 void write_trace(const std::filesystem::path& file, const run_trace& trace, const std::filesystem::path& model);
 /// Writes a file and says so on stderr: "trace written to …"; nothing if `what` is empty. Throws `errc::io`.
 void write_file(const std::filesystem::path& file, std::string_view text, std::string_view what);
@@ -96,24 +97,24 @@ std::filesystem::path model_file(const std::filesystem::path& path);
 /// Returns the model that `name` names: a made-up graph ("graph:…", schedules/task_model.hpp), or one of a file.
 built_model load_or_make(const std::filesystem::path& name);
 
-/// Returns the tensors of `--input` by input name; `.npz` without a name gives all its arrays. Files of sequences and optionals are read as
-/// the model's inputs declare them.
+/// Returns the tensors of `--input` by input name; `.npz` without a name gives all its arrays. Files of sequences and
+/// optionals are read as the model's inputs declare them.
 named_tensors read_inputs(const std::vector<std::string>& specs, const std::vector<value_info>& declared);
 
-/// Returns `given` completed with made-up tensors: floats uniform in [-1, 1), integers 0 or 1, booleans either. Symbolic
-/// dims take their value from `dims`, from the given tensors, else 1. Equal seeds give equal tensors.
+/// Returns `given` completed with made-up tensors: floats uniform in [-1, 1), integers 0 or 1, booleans either.
+/// Symbolic dims take their value from `dims`, from the given tensors, else 1. Equal seeds give equal tensors.
 named_tensors complete_inputs(const std::vector<value_info>& declared, named_tensors given, bindings dims,
                               uint64_t seed);
 
-/// Runs a model once and then until so many seconds have passed: kernels are compiled, and GPUs raise their clocks under load.
-/// Throws `errc::cancelled` if `stop` asks for it.
+/// Runs a model once and then until so many seconds have passed: kernels are compiled, and GPUs raise their clocks
+/// under load. Throws `errc::cancelled` if `stop` asks for it.
 void warm_up(const session& model, const named_tensors& inputs, double seconds = 1, const std::stop_token& stop = {});
 
 /// Returns the tensors of a test-data-set folder's input_N.pb, named after the model's inputs in order.
 named_tensors read_data_set(const std::filesystem::path& folder, const std::vector<value_info>& declared);
 
-/// Returns the tensors of `--input`; if there are none and the model argument is the folder of a test case, its first data
-/// set's, unless `--dim` asks for other sizes: then none, and a line on stderr says so.
+/// Returns the tensors of `--input`; if there are none and the model argument is the folder of a test case, its first
+/// data set's, unless `--dim` asks for other sizes: then none, and a line on stderr says so.
 named_tensors given_inputs(const session& model, const model_options& options);
 
 /// Returns the bytes that e.g. "2GiB", "500MB" or "4096" says; throws `errc::invalid_argument`, naming `option`.
@@ -133,7 +134,8 @@ std::string describe(const tensor& t);
 /// Prints on stderr what `warnings_of` says of a run with these inputs.
 void print_warnings(const session& model, const named_tensors& inputs);
 
-/// Returns the one of `names` that `given` is a slip of: at most two letters wrong, missing or too many; empty if none is.
+/// Returns the one of `names` that `given` is a slip of: at most two letters wrong, missing or too many; empty if none
+/// is.
 std::string nearest_name(const std::vector<std::string>& names, std::string_view given);
 
 /// Returns the most host memory this process has had resident, in bytes.

@@ -17,7 +17,8 @@ struct tolerance {
 
 /// How far an output is from what was expected.
 struct comparison {
-  /// Largest |got − want| / (absolute + relative·|want|), or the L2 distance in tolerances; at most 1 passes, infinity if they cannot be compared.
+  /// Largest |got − want| / (absolute + relative·|want|), or the L2 distance in tolerances; at most 1 passes, infinity
+  /// if they cannot be compared.
   double worst = 0;
   /// Largest |got − want|, and that divided by |want|, over elements where both are finite.
   double largest_absolute = 0, largest_relative = 0;
@@ -25,8 +26,8 @@ struct comparison {
   std::string difference;
 };
 
-/// Compares element by element: type and dims must be equal, NaN equals NaN, infinities equal themselves; integers, 8-bit floats,
-/// strings and booleans must be equal.
+/// Compares element by element: type and dims must be equal, NaN equals NaN, infinities equal themselves; integers,
+/// 8-bit floats, strings and booleans must be equal.
 comparison compare(const tensor& got, const tensor& want, const tolerance& allowed);
 
 } // namespace troupe::cli

@@ -26,7 +26,8 @@ public:
   named_tensors next_inputs() const;
   /// Takes a step.
   run_result step(named_tensors inputs, run_options how);
-  /// The same, at the second step at the earliest, if the bound dims grow by as much as the last time: the values need not be looked at then.
+  /// The same, at the second step at the earliest, if the bound dims grow by as much as the last time: the values need
+  /// not be looked at then.
   run_result even_step(named_tensors inputs, const run_options& how);
   /// Adds the bound outputs.
   void fetch_bound(named_tensors& outputs) const;
@@ -55,9 +56,10 @@ struct decoded {
   std::vector<uint64_t> repeated_from;
 };
 
-/// Runs the model step by step. Inputs that are not bound are those of `--input` in each step, else made up afresh, with dims as the
-/// bound ones have them by then. If bound values are lost with a device, says so on stderr and repeats the steps since the last
-/// checkpoint; throws `errc::device_lost` if there is none. `how`: of each step; `how.trace` of the last.
+/// Runs the model step by step. Inputs that are not bound are those of `--input` in each step, else made up afresh,
+/// with dims as the bound ones have them by then. If bound values are lost with a device, says so on stderr and repeats
+/// the steps since the last checkpoint; throws `errc::device_lost` if there is none. `how`: of each step; `how.trace`
+/// of the last.
 decoded decode(const engine& devices, const session& model, const model_options& args, const decode_options& options,
                const run_options& how);
 

@@ -14,8 +14,8 @@ public:
     get();
   }
 
-  /// Returns an engine with all its devices, opening them anew if one has been lost. What came from an earlier engine must not be
-  /// used any more. Throws what opening an engine throws.
+  /// Returns an engine with all its devices, opening them anew if one has been lost. What came from an earlier engine
+  /// must not be used any more. Throws what opening an engine throws.
   engine& get() {
     if (engine_ && !engine_->lost_devices().empty()) {
       earlier_messages_ = all_gpu_messages();

@@ -63,8 +63,8 @@ measured_nodes measure_placed(const model_options& args, engine_options engine_o
                  devices, runs, stop);
 }
 
-/// Measures the model on a device alone, and cut between two instances of it wherever it can be: layouts are changed there that
-/// nothing changes where one device has all. Of what both have, the first counts.
+/// Measures the model on a device alone, and cut between two instances of it wherever it can be: layouts are changed
+/// there that nothing changes where one device has all. Of what both have, the first counts.
 measured_nodes measure_device(const model_options& args, const engine_options& engine_of, const std::string& device,
                               int runs, const interrupts& stop) {
   constexpr int cut_runs = 3;

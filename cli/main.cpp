@@ -34,8 +34,8 @@ void arrange_libraries(char** argv) {
   // Without /proc the program runs on as it is, only slower.
 }
 
-/// Help as CLI11 prints it, for readers and for help2man, which makes man pages from it (packaging): a blank between the names of an
-/// option, and two at least before the description.
+/// Help as CLI11 prints it, for readers and for help2man, which makes man pages from it (packaging): a blank between
+/// the names of an option, and two at least before the description.
 struct help_format : CLI::Formatter {
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
     const std::string names = Formatter::make_option_name(option, is_positional);
@@ -67,7 +67,8 @@ constexpr auto subcommands = std::to_array<std::pair<std::string_view, void (*)(
     {"completion", troupe::cli::add_completion},
 });
 
-/// Adds the subcommand that is called, since the options of all take half a megabyte; all if it is none of them, or `completion`, which knows all.
+/// Adds the subcommand that is called, since the options of all take half a megabyte; all if it is none of them, or
+/// `completion`, which knows all.
 void add_subcommands(CLI::App& app, std::string_view called) {
   const bool is_one = std::any_of(subcommands.begin(), subcommands.end(), [&](auto& s) { return s.first == called; });
   for (const auto& [name, add] : subcommands)
@@ -94,7 +95,8 @@ void check_subcommand(const CLI::App& app, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   arrange_libraries(argv);
-  // Devices have threads of their own. A team of this one, too, would be more threads than there are cores: then libgomp's hardly spin.
+  // Devices have threads of their own. A team of this one, too, would be more threads than there are cores: then
+  // libgomp's hardly spin.
   const troupe::single_thread alone(true);
   CLI::App app{"troupe runs any ONNX model on all the devices you have.", "troupe"};
   app.formatter(std::make_shared<help_format>()); // subcommands take it over

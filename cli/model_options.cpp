@@ -1,4 +1,5 @@
-// The options that subcommands share. An option's type name says what its values are: help, man pages and completion show it.
+// The options that subcommands share. An option's type name says what its values are: help, man pages and completion
+// show it.
 #include "cli/command.hpp"
 
 #include "plan/place/policies.hpp"

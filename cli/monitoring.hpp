@@ -20,8 +20,8 @@ struct monitor_arguments {
 /// Adds `--monitor` and `--metrics`.
 void add_monitor_options(CLI::App& command, monitor_arguments& args);
 
-/// Samples engine and session four times a second, in a thread of its own, from `begin` to `end`, and writes the file of metrics about once a
-/// second. Does nothing if nothing is wanted. Engine and arguments outlive it.
+/// Samples engine and session four times a second, in a thread of its own, from `begin` to `end`, and writes the file
+/// of metrics about once a second. Does nothing if nothing is wanted. Engine and arguments outlive it.
 class watcher {
 public:
   watcher(const engine& devices, session model, const monitor_arguments& args)

@@ -1,5 +1,5 @@
-// troupe profile: measured times of a model's nodes beside the predicted ones; with --keep, these times are kept for later
-// predictions; with --calibrate, the measurement of the devices that predictions rest on.
+// troupe profile: measured times of a model's nodes beside the predicted ones; with --keep, these times are kept for
+// later predictions; with --calibrate, the measurement of the devices that predictions rest on.
 #include "base/printable.hpp"
 #include "base/quantile.hpp"
 #include "cli/calibrate.hpp"
@@ -102,7 +102,8 @@ void print_links(const std::vector<measured_link>& links) {
                "from there", for_people("bytes_per_s", l.from_bytes_per_s));
 }
 
-/// Measures and keeps one device after the other, then the links to other hosts; after Ctrl-C those that were measured are kept.
+/// Measures and keeps one device after the other, then the links to other hosts; after Ctrl-C those that were measured
+/// are kept.
 void calibrate_devices(const profile_arguments& args) {
   const interrupts stop;
   engine devices(args.engine());

@@ -12,8 +12,9 @@
 
 namespace troupe::cli {
 
-/// A line on the terminal (stderr) while this object lives: what is done of how much, and the time left in proportion; only the
-/// time it has taken if that is not known. Nothing is shown in the first half second, nor if stderr is no terminal.
+/// A line on the terminal (stderr) while this object lives: what is done of how much, and the time left in proportion;
+/// only the time it has taken if that is not known. Nothing is shown in the first half second, nor if stderr is no
+/// terminal.
 class progress {
 public:
   /// `wanted`: false with `--json` and `--quiet`.
@@ -24,8 +25,8 @@ public:
 
   /// From now on, `done` of `all` is done; `unit` is said after the numbers, e.g. "cases".
   void show(double done, double all, std::string unit);
-  /// Shows what `other` says instead while that is not empty: it is asked now and then, by another thread, and told for how many
-  /// seconds it has been shown. What it looks at outlives this object.
+  /// Shows what `other` says instead while that is not empty: it is asked now and then, by another thread, and told for
+  /// how many seconds it has been shown. What it looks at outlives this object.
   void watch(std::function<std::string(double seconds)> other);
   /// Takes the line away, so that something else can be printed; it comes back by itself.
   void clear();
@@ -48,7 +49,8 @@ private:
   std::jthread drawer_; // none if nothing is shown
 };
 
-/// While it lives, Ctrl-C asks for a stop instead of ending the process; a second one ends it. Make it before any thread.
+/// While it lives, Ctrl-C asks for a stop instead of ending the process; a second one ends it. Make it before any
+/// thread.
 class interrupts {
 public:
   interrupts();

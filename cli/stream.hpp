@@ -12,8 +12,8 @@ struct stream_arguments {
   monitor_arguments monitor;
 };
 
-/// Runs the model on each input and prints what that took. Ends with status 1 if one failed; that is told on stderr, and hurts no other.
-/// Throws `errc::io` if the folder cannot be read.
+/// Runs the model on each input and prints what that took. Ends with status 1 if one failed; that is told on stderr,
+/// and hurts no other. Throws `errc::io` if the folder cannot be read.
 void run_stream(const model_options& options, const stream_arguments& stream);
 
 } // namespace troupe::cli

@@ -28,7 +28,8 @@ std::string summary_text(const tensor& t);
 /// Returns type, dims and, if there are any, the statistics. Numbers that JSON does not have are null.
 nlohmann::json summary_json(const tensor& t, size_t keep = 4);
 
-/// Returns e.g. "plans 9 of 10, bound plans 8 of 10 (2 evicted), layouts 0 of 2": what was there of what was looked for.
+/// Returns e.g. "plans 9 of 10, bound plans 8 of 10 (2 evicted), layouts 0 of 2": what was there of what was looked
+/// for.
 std::string cache_text(const session_stats& stats);
 
 /// Returns hits, misses and evictions of each cache.

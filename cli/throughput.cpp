@@ -14,8 +14,8 @@
 namespace troupe::cli {
 namespace {
 
-/// The part of a pipeline's time in which stages wait for others while it fills and drains: (N − 1) / (M + N − 1), with N stages and M
-/// micro-batches of a request (Huang et al., "GPipe", NeurIPS 2019).
+/// The part of a pipeline's time in which stages wait for others while it fills and drains: (N − 1) / (M + N − 1), with
+/// N stages and M micro-batches of a request (Huang et al., "GPipe", NeurIPS 2019).
 double bubble_of(double stages, double micro_batches) {
   return (stages - 1) / (micro_batches + stages - 1);
 }

@@ -1,4 +1,5 @@
-// troupe trace: reads trace files back: in figures, as a page, checked, and two of them compared. Also what writes them (--trace).
+// troupe trace: reads trace files back: in figures, as a page, checked, and two of them compared. Also what writes them
+// (--trace).
 #include "cli/command.hpp"
 #include "cli/trace_tables.hpp"
 

@@ -16,9 +16,9 @@ struct tuned_device {
   double seconds = 0; // that it took
 };
 
-/// Tunes the model of `args` on each different GPU of its engine, up to `budget_s` seconds on each and then a round. Without regard to what was chosen earlier. GPUs
-/// that cannot run the model are left out, with a line on stderr; if all are, or there is none, throws `errc::unsupported`. After `stop` it
-/// returns the GPUs that are done.
+/// Tunes the model of `args` on each different GPU of its engine, up to `budget_s` seconds on each and then a round.
+/// Without regard to what was chosen earlier. GPUs that cannot run the model are left out, with a line on stderr; if
+/// all are, or there is none, throws `errc::unsupported`. After `stop` it returns the GPUs that are done.
 std::vector<tuned_device> tune_model(const model_options& args, double budget_s, const interrupts& stop);
 
 /// Prints calls, kernels and times, and what the model gains.

@@ -1,9 +1,10 @@
-// troupe verify: whether a model gives the same answer on every device, alone and side by side, under every policy and strategy (only the
-// strategy that is asked for, if one is).
+// troupe verify: whether a model gives the same answer on every device, alone and side by side, under every policy and
+// strategy (only the strategy that is asked for, if one is).
 //
-// The first trial, the CPU with the model's own operators, is what the others are compared with. An element passes where it is
-// within `--rtol` of it, or within `--atol` times the output's largest magnitude: sums that cancel are as good as their terms.
-// A strategy gets several requests at once, so that each of its replicas answers some though a request cannot be cut.
+// The first trial, the CPU with the model's own operators, is what the others are compared with. An element passes
+// where it is within `--rtol` of it, or within `--atol` times the output's largest magnitude: sums that cancel are as
+// good as their terms. A strategy gets several requests at once, so that each of its replicas answers some though a
+// request cannot be cut.
 #include "cli/command.hpp"
 #include "cli/compare.hpp"
 #include "cli/progress.hpp"

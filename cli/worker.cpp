@@ -33,7 +33,8 @@ void log_event(const std::string& event, const remote::service_options::facts& f
   std::fflush(stdout);
 }
 
-/// What a session has used goes back to the system when it leaves; else the C library keeps up to 64 MiB for each of many threads.
+/// What a session has used goes back to the system when it leaves; else the C library keeps up to 64 MiB for each of
+/// many threads.
 void keep_little_memory() {
   mallopt(M_ARENA_MAX, 4);
   mallopt(M_MMAP_THRESHOLD, 4 << 20); // pieces are below it, so they are not cleared anew each time

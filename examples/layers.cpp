@@ -1,4 +1,5 @@
-// troupe in a C++ program: layers [DEVICE…] builds a model in code and runs it on each device (default: every one alone).
+// troupe in a C++ program: layers [DEVICE…] builds a model in code and runs it on each device (default: every one
+// alone).
 #include "tiny_transformer.hpp"
 #include <troupe/troupe.hpp>
 

@@ -34,8 +34,8 @@ long_float long_product(float a, float b) {
   return p;
 }
 
-/// x − n · ln 2, ln 2 in two parts of which n times the first is exact. `precise`, since lavapipe's compiler otherwise adds the
-/// two parts first, and without fma, on which `precise` has no effect there.
+/// x − n · ln 2, ln 2 in two parts of which n times the first is exact. `precise`, since lavapipe's compiler otherwise
+/// adds the two parts first, and without fma, on which `precise` has no effect there.
 float without_ln2(float x, float n) {
   precise const float most = x - n * 0.693145752;
   precise const float r = most - n * 1.42860677e-6;
@@ -68,8 +68,8 @@ float exact_exp(float x) {
   return x < -104.0 ? 0.0 : scaled_exp(x, 0.0, 0);
 }
 
-/// e^x by the device's exp2: a relative error of about |x| · 1e-7, where no more of it is left in the result; a fifth of the
-/// instructions of exact_exp.
+/// e^x by the device's exp2: a relative error of about |x| · 1e-7, where no more of it is left in the result; a fifth
+/// of the instructions of exact_exp.
 float fast_exp(float x) {
   return exp2(1.44269504 * x);
 }
@@ -162,8 +162,8 @@ float exact_gelu_tanh(float x) {
   return x * long_sigmoid(v.high, fma(x, rest, v.low));
 }
 
-/// act(x); `code` should be a specialisation constant. If comparisons make a min or max, NaN is set apart by its bits: drivers
-/// turn them into instructions that drop it (seen on NVIDIA).
+/// act(x); `code` should be a specialisation constant. If comparisons make a min or max, NaN is set apart by its bits:
+/// drivers turn them into instructions that drop it (seen on NVIDIA).
 float activate(uint code, float x, float alpha, float beta) {
   if (code == scalar_same)
     return x;

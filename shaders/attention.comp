@@ -1,12 +1,13 @@
 #version 450
 // Softmax attention in one pass over the keys: Y = softmax(scale · Q · Kᵀ + mask) · V, nothing but Y written.
 //
-// Heads that share keys are one matrix of G · S query rows. A group computes ROWS of them: it walks over tiles of KEYS keys,
-// keeps each row's largest score m, sum of weights l and weighted sum of values o, and scales l and o when m grows. If one
-// row block has many keys they are split over groups (SPLIT): m, l and o go to scratch, and attention_join.comp adds them up.
+// Heads that share keys are one matrix of G · S query rows. A group computes ROWS of them: it walks over tiles of KEYS
+// keys, keeps each row's largest score m, sum of weights l and weighted sum of values o, and scales l and o when m
+// grows. If one row block has many keys they are split over groups (SPLIT): m, l and o go to scratch, and
+// attention_join.comp adds them up.
 //
-// Invocation (row part, column) of the 8 × 16 of a group owns scores of ROWS_EACH rows with keys column + 16 j, and elements
-// 4 (column + 16 c) … of those rows of Y. Widths are padded with zeros to whole vectors in shared memory.
+// Invocation (row part, column) of the 8 × 16 of a group owns scores of ROWS_EACH rows with keys column + 16 j, and
+// elements 4 (column + 16 c) … of those rows of Y. Widths are padded with zeros to whole vectors in shared memory.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 

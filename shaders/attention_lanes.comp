@@ -1,8 +1,10 @@
 #version 450
-// Attention of few queries, bound by reading K and V once: a group computes ROWS rows of Y whose queries share keys, over all of them or over a
-// split; see attention_lanes.glsl (attention_row.comp: without shuffles; attention.comp: many rows).
+// Attention of few queries, bound by reading K and V once: a group computes ROWS rows of Y whose queries share keys,
+// over all of them or over a split; see attention_lanes.glsl (attention_row.comp: without shuffles; attention.comp:
+// many rows).
 //
-// Splits of the keys (TYPE_split variants) are joined by whichever group is the last to have written what it has, as attention_join.comp does it.
+// Splits of the keys (TYPE_split variants) are joined by whichever group is the last to have written what it has, as
+// attention_join.comp does it.
 //
 // Variants: f32 f16 f32_split f16_split
 #if defined(TROUPE_f32_split)

@@ -1,12 +1,15 @@
-// Attention of ROWS rows of Y whose queries share keys, by a group: the keys that it sees are read once, for all the rows.
+// Attention of ROWS rows of Y whose queries share keys, by a group: the keys that it sees are read once, for all the
+// rows.
 //
-// LANES neighbouring invocations of a subgroup are a slot, which has AHEAD keys at a time: all their vectors of K and V are on their way before
-// the first is used, so that memory is waited for once in THREADS / LANES · AHEAD keys. A slot adds up a key's product by shuffles, and keeps the
-// largest score and the sums of its own keys; the slots of a subgroup are joined by shuffles, subgroups in shared memory, always in the same order.
-// The first `past` keys and values may have buffers of their own, of float32 too beside float16.
+// LANES neighbouring invocations of a subgroup are a slot, which has AHEAD keys at a time: all their vectors of K and V
+// are on their way before the first is used, so that memory is waited for once in THREADS / LANES · AHEAD keys. A slot
+// adds up a key's product by shuffles, and keeps the largest score and the sums of its own keys; the slots of a
+// subgroup are joined by shuffles, subgroups in shared memory, always in the same order. The first `past` keys and
+// values may have buffers of their own, of float32 too beside float16.
 //
-// A kernel calls, in this order, find_rows, fetch_block for the first keys, ask_for_queries and attend; then barrier(), and join_subgroups for each
-// element of each row. A decoder runs it once a layer, when its code is in no cache: ONE_BLOCK leaves out what more than BLOCK keys need.
+// A kernel calls, in this order, find_rows, fetch_block for the first keys, ask_for_queries and attend; then barrier(),
+// and join_subgroups for each element of each row. A decoder runs it once a layer, when its code is in no cache:
+// ONE_BLOCK leaves out what more than BLOCK keys need.
 //
 // Invariants: LANES is a power of two, at most 8 and at most a subgroup; THREADS is whole subgroups, SUBGROUPS of them.
 #ifndef TROUPE_ATTENTION_LANES
@@ -126,7 +129,8 @@ void unpack_ahead(VECTOR first, VECTOR last, out float e[WIDTH]) {
 #define TAKE_PAST(AHEAD_OF, i, rows, wide_rows, at) AHEAD_OF[i] = rows[at];
 #endif
 
-/// Starts to read key and value t as the slot's u-th. Lanes beyond a row's end read its last vector, which counts for nothing.
+/// Starts to read key and value t as the slot's u-th. Lanes beyond a row's end read its last vector, which counts for
+/// nothing.
 void fetch_new(uint u, uint t) {
   const uint key = (key_start + (t - past) * k_steps.z) / WIDTH, value = (value_start + (t - past) * v_steps.z) / WIDTH;
   [[unroll]] for (uint i = 0; i < KEY_PARTS; ++i)
@@ -155,7 +159,8 @@ float bias_of(uint t, uint mask_start) {
   return float(mask[at]);
 }
 
-/// Starts to read what the slot has of the keys [t0, min(t0 + BLOCK, stop)), and values and mask. Beyond stop it is the last one's.
+/// Starts to read what the slot has of the keys [t0, min(t0 + BLOCK, stop)), and values and mask. Beyond stop it is the
+/// last one's.
 void fetch_block(uint t0, uint stop) {
   [[unroll]] for (uint u = 0; u < AHEAD; ++u)
     [[unroll]] for (uint r = 0; r < ROWS; ++r)
@@ -207,7 +212,8 @@ void ask_for_queries() {
       queries_ahead[r * KEY_PARTS + i] = q[q_start[r] + min(lane + i * LANES, KEY_VECTORS - 1)];
 }
 
-/// Adds up the keys [begin, stop), the first of which have been fetched, and puts what each subgroup has of the rows down in `parts`.
+/// Adds up the keys [begin, stop), the first of which have been fetched, and puts what each subgroup has of the rows
+/// down in `parts`.
 void attend(uint begin, uint stop) {
   float query[ROWS * KEY_PARTS * WIDTH];
   [[unroll]] for (uint i = 0; i < ROWS * KEY_PARTS; ++i) {
@@ -308,8 +314,8 @@ void attend(uint begin, uint stop) {
   }
 }
 
-/// What the subgroups have of an element of row r: the largest score, the sum of the weights, and that of the weighted values. For whole subgroups, whose
-/// invocations ask for one row.
+/// What the subgroups have of an element of row r: the largest score, the sum of the weights, and that of the weighted
+/// values. For whole subgroups, whose invocations ask for one row.
 vec3 join_subgroups(uint r, uint element) {
   float tops[SUBGROUP_PARTS], weights[SUBGROUP_PARTS];
   float largest = -infinity, total = 0.0, result = 0.0;

@@ -1,5 +1,5 @@
-// What the kernels that walk over tiles of keys (attention.comp, attention_tiled.comp) read and write, and what masks make of scores. The
-// including kernel defines FLAGS, a specialisation constant.
+// What the kernels that walk over tiles of keys (attention.comp, attention_tiled.comp) read and write, and what masks
+// make of scores. The including kernel defines FLAGS, a specialisation constant.
 #ifndef TROUPE_ATTENTION_OPERANDS
 #define TROUPE_ATTENTION_OPERANDS
 
@@ -89,7 +89,8 @@ ivec2 key_limits(uint batch) {
                 : ivec2(keys, causal_offset);
 }
 
-/// The keys [x, y) that rows [row0, row0 + ROWS) of a block walk over: none that no row of it sees, of a split its own alone.
+/// The keys [x, y) that rows [row0, row0 + ROWS) of a block walk over: none that no row of it sees, of a split its own
+/// alone.
 uvec2 keys_of_block(uint row0, uint block_rows, ivec2 limit) {
   uint begin = 0, end = uint(limit.x);
   if (CAUSAL) {

@@ -1,8 +1,10 @@
-// Joins what attention of splits of the keys has left in `partial`, [splits][rows][2 + width] of largest score, sum of weights and of weighted values:
-// Y = Σ e^(mᵢ − m) oᵢ / Σ e^(mᵢ − m) lᵢ, m the largest mᵢ. A shader that includes it declares `partial`.
+// Joins what attention of splits of the keys has left in `partial`, [splits][rows][2 + width] of largest score, sum of
+// weights and of weighted values: Y = Σ e^(mᵢ − m) oᵢ / Σ e^(mᵢ − m) lᵢ, m the largest mᵢ. A shader that includes it
+// declares `partial`.
 #include "attention_weights.glsl"
 
-/// Returns what all splits have of an element of row `line` of `all_rows`, each of `step` floats: the sum of the weights and of the weighted values.
+/// Returns what all splits have of an element of row `line` of `all_rows`, each of `step` floats: the sum of the
+/// weights and of the weighted values.
 vec2 join_splits(uint line, uint element, uint splits, uint all_rows, uint step) {
   const uint AHEAD = 8; // splits that are on their way together
   float top = -infinity, sum = 0.0, result = 0.0;

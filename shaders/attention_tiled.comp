@@ -1,12 +1,13 @@
 #version 450
-// Softmax attention of many queries in one pass over the keys, as attention.comp, in blocks of registers as gemm_tiled.glsl.
+// Softmax attention of many queries in one pass over the keys, as attention.comp, in blocks of registers as
+// gemm_tiled.glsl.
 //
-// A group computes ROWS rows. Eight neighbouring invocations, a line, have ROWS_EACH of them: invocation x of a line owns scores with keys x + 8 j
-// of a tile, and elements 4 (x + 8 c) … of Y. A tile of K and then of V is in the same place: while one is multiplied, the other
-// is on its way from memory into registers. What the invocations of a line tell each other (scores' largest, weights) is in shared memory too.
-// TEAMS teams of a group have the same rows and take the tiles of keys in turns, each for itself; they are joined at the end. That is for few
-// groups: then more invocations wait for shared memory at the same time.
-// Invariants: THREADS / TEAMS is a multiple of 8, WIDTH of 4.
+// A group computes ROWS rows. Eight neighbouring invocations, a line, have ROWS_EACH of them: invocation x of a line
+// owns scores with keys x + 8 j of a tile, and elements 4 (x + 8 c) … of Y. A tile of K and then of V is in the same
+// place: while one is multiplied, the other is on its way from memory into registers. What the invocations of a line
+// tell each other (scores' largest, weights) is in shared memory too. TEAMS teams of a group have the same rows and
+// take the tiles of keys in turns, each for itself; they are joined at the end. That is for few groups: then more
+// invocations wait for shared memory at the same time. Invariants: THREADS / TEAMS is a multiple of 8, WIDTH of 4.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 
@@ -29,8 +30,8 @@ const uint STEPS = 2; // vectors of a product that are one body of its loop: a g
 const uint KEY_SLOTS = (KEYS * WIDTH + TEAM - 1) / TEAM, VALUE_SLOTS = (KEYS * VALUE_WIDTH + TEAM - 1) / TEAM;
 const uint SLOTS = KEY_SLOTS > VALUE_SLOTS ? KEY_SLOTS : VALUE_SLOTS;
 
-// Shared memory: Q, then of each team a tile and its rows' weights, behind which is a number of each invocation of the line; at the end what
-// other teams have.
+// Shared memory: Q, then of each team a tile and its rows' weights, behind which is a number of each invocation of the
+// line; at the end what other teams have.
 const uint TILE = KEYS * (PITCH > VALUE_WIDTH ? PITCH : VALUE_WIDTH);
 const uint PARTS_AT = KEYS / 4, WEIGHT_PITCH = PARTS_AT + 2; // four lines' weights are in different banks
 const uint TEAM_ROOM = TILE + ROWS * WEIGHT_PITCH;

@@ -1,5 +1,5 @@
-// The walk of kernels whose operands broadcast together (src/launch/broadcast.hpp): up to three of them, or eight if an includer defines
-// BROADCAST_CHAIN.
+// The walk of kernels whose operands broadcast together (src/launch/broadcast.hpp): up to three of them, or eight if an
+// includer defines BROADCAST_CHAIN.
 //
 // Constant 0: how each operand is walked, two bits each: 0 like the output, 1 a single element, 2 by strides.
 #ifndef TROUPE_BROADCAST

@@ -1,10 +1,11 @@
-// Bindings of a product of bytes, its operand B, and the epilogue: what gemm_operands.glsl is for floats, which says what an including kernel
-// has declared. Depths are bytes, vectors 16 of them.
+// Bindings of a product of bytes, its operand B, and the epilogue: what gemm_operands.glsl is for floats, which says
+// what an including kernel has declared. Depths are bytes, vectors 16 of them.
 //
 //   Σ (a − a_middle) (b − b_middle) = Σ a b − a_middle Σ b − b_middle (Σ a − depths · a_middle)
 //
-// What is beyond a window or the depth is a_middle in A, so that it adds nothing whatever is in B. Column sums of constant weights are given;
-// the tiled kernel sums other columns, and rows if there is a b_middle. The cooperative one is for weights without.
+// What is beyond a window or the depth is a_middle in A, so that it adds nothing whatever is in B. Column sums of
+// constant weights are given; the tiled kernel sums other columns, and rows if there is a b_middle. The cooperative one
+// is for weights without.
 #define SUM_RANGE vec2(product.alpha, product.beta)
 #include "quantized_result.glsl"
 

@@ -23,7 +23,8 @@ uint word_of(ivec4 v) {
   return low.x | low.y << 8u | low.z << 16u | low.w << 24u;
 }
 
-/// A byte's signed number; of an unsigned one 128 less, so that it is the signed number of the byte with its first bit turned.
+/// A byte's signed number; of an unsigned one 128 less, so that it is the signed number of the byte with its first bit
+/// turned.
 int centred_byte(uint bits, bool is_unsigned) {
   return is_unsigned ? int(bits) - 128 : int(bits << 24u) >> 24;
 }

@@ -1,6 +1,6 @@
 #version 450
-// Convolutions of 8-bit tensors (integer_product.glsl), NCHW: an invocation sums one output element. A's zero point is single;
-// B's columns are the filters. Padding adds nothing. Variants name the types of the data and the weights.
+// Convolutions of 8-bit tensors (integer_product.glsl), NCHW: an invocation sums one output element. A's zero point is
+// single; B's columns are the filters. Padding adds nothing. Variants name the types of the data and the weights.
 // Variants: u8_u8 u8_i8 i8_u8 i8_i8
 #extension GL_GOOGLE_include_directive : require
 #include "integer_product.glsl"

@@ -1,7 +1,8 @@
-// The windows of convolutions as operand A of products: row m is an output pixel, depth k a tap and channel of its window. See gemm.glsl.
+// The windows of convolutions as operand A of products: row m is an output pixel, depth k a tap and channel of its
+// window. See gemm.glsl.
 //
-// A batch of the product is a group of channels. Depth order: k = tap · channels + channel if CHANNEL_LAST, so that vectors
-// along the depth are neighbouring channels; else k = channel · taps + tap, as ONNX stores weights.
+// A batch of the product is a group of channels. Depth order: k = tap · channels + channel if CHANNEL_LAST, so that
+// vectors along the depth are neighbouring channels; else k = channel · taps + tap, as ONNX stores weights.
 layout(constant_id = 10) const bool CHANNEL_LAST = true;
 
 #include "parameters/conv.h"

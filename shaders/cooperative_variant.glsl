@@ -1,4 +1,5 @@
-// How many matrices a subgroup computes, down and across, by variant TYPE_DOWNxACROSS, and of what. See gemm_cooperative.glsl.
+// How many matrices a subgroup computes, down and across, by variant TYPE_DOWNxACROSS, and of what. See
+// gemm_cooperative.glsl.
 #if defined(TROUPE_f16_1x1) || defined(TROUPE_i8_1x1)
 #define DOWN 1
 #define ACROSS 1
@@ -19,8 +20,9 @@
 #define ACROSS 2
 #endif
 
-// A subgroup that has so many sums has no registers left. NVIDIA's driver (580) loses a quarter of the speed of its loop over the depths where it knows their number,
-// so this is read where parameters are constants too (vulkan/block_constants.hpp): by a second block at the same place.
+// A subgroup that has so many sums has no registers left. NVIDIA's driver (580) loses a quarter of the speed of its
+// loop over the depths where it knows their number, so this is read where parameters are constants too
+// (vulkan/block_constants.hpp): by a second block at the same place.
 #if DOWN == 4 || (DOWN == 2 && defined(TROUPE_FROM_f32))
 layout(set = 0, binding = 0, std140) uniform read_parameters { layout(offset = 8) uint read_depth; };
 #define PRODUCT_DEPTH read_depth

@@ -1,6 +1,6 @@
 #version 450
-// CumSum and CumProd along an axis. A workgroup has LANES rows side by side and THREADS / LANES segments of each: segments combine their
-// elements, every segment those before it, and then it runs along its elements once more.
+// CumSum and CumProd along an axis. A workgroup has LANES rows side by side and THREADS / LANES segments of each:
+// segments combine their elements, every segment those before it, and then it runs along its elements once more.
 // Variants: f32 f16 f64 i32 i64 u32 u64 i16 u16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,8 +1,8 @@
 #version 450
 // Convolution with one input channel a group (depthwise), any layout and multiplier.
 //
-// Channels-last with as many filters as channels: an invocation computes four channels of PIXELS neighbouring pixels of a row,
-// and reads each input once for all of them. Otherwise: one element. Taps along height and width are unrolled.
+// Channels-last with as many filters as channels: an invocation computes four channels of PIXELS neighbouring pixels of
+// a row, and reads each input once for all of them. Otherwise: one element. Taps along height and width are unrolled.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,10 +1,11 @@
-// The program of an elementwise chain: its steps in specialisation constants, and how they are run over one element's operands v.
+// The program of an elementwise chain: its steps in specialisation constants, and how they are run over one element's
+// operands v.
 //
-// Constants: 0 see broadcast.glsl; 1 elements of an invocation; 2 number of inputs; 3 number of steps; 4 … 19 the steps, a byte each for
-// code, a, b, c. Operands of a step: 0 … 7 inputs, 8 … 23 results, 24 … 39 numbers.
-// Drivers compile the whole of apply() for every step before they see that a step is constant, so shorter chains have
-// variants of their own: TYPE_1, TYPE_4, TYPE_16. The codes that only single steps have are in TYPE_single. Variants of one step have three
-// inputs, others eight.
+// Constants: 0 see broadcast.glsl; 1 elements of an invocation; 2 number of inputs; 3 number of steps; 4 … 19 the
+// steps, a byte each for code, a, b, c. Operands of a step: 0 … 7 inputs, 8 … 23 results, 24 … 39 numbers. Drivers
+// compile the whole of apply() for every step before they see that a step is constant, so shorter chains have variants
+// of their own: TYPE_1, TYPE_4, TYPE_16. The codes that only single steps have are in TYPE_single. Variants of one step
+// have three inputs, others eight.
 #if defined(TROUPE_f32_single) || defined(TROUPE_f16_single)
 #define SINGLE
 #define MAX_STEPS 1
@@ -83,8 +84,8 @@ float modulo(float a, float b) {
 }
 #endif
 
-/// One function of scalar_codes.h. Precise: every step is rounded as the CPU rounds it, or a Floor after a product and a sum would see
-/// another number.
+/// One function of scalar_codes.h. Precise: every step is rounded as the CPU rounds it, or a Floor after a product and
+/// a sum would see another number.
 precise float apply(uint code, uint ia, uint ib, uint ic) {
   const float a = operand(ia);
   switch (code) {

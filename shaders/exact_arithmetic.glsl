@@ -1,9 +1,9 @@
 // Quotients and square roots with IEEE's rounding, so that what is rounded, compared or cast after them is the CPU's.
 //
-// Vulkan lets a quotient err by 2.5 units in the last place and a root by about 5. So the device's own result, of mantissas in
-// [1, 4), is a first guess; the exact remainder that it leaves decides, in integers, which no compiler rearranges and no float
-// mode touches: subnormal operands and results are right on devices that flush them elsewhere, too. The remainder is small, so
-// that its low 32 bits are all of it.
+// Vulkan lets a quotient err by 2.5 units in the last place and a root by about 5. So the device's own result, of
+// mantissas in [1, 4), is a first guess; the exact remainder that it leaves decides, in integers, which no compiler
+// rearranges and no float mode touches: subnormal operands and results are right on devices that flush them elsewhere,
+// too. The remainder is small, so that its low 32 bits are all of it.
 //
 // Tests compile this file as C++ with worse guesses than devices may make (tests/shaders/exact_arithmetic_test.cpp).
 #ifndef TROUPE_EXACT_ARITHMETIC
@@ -39,8 +39,8 @@ binary_parts parts_of(uint bits) {
   return p;
 }
 
-/// The bits of (q + r) · 2^(e − 150), rounded: q has 24 bits, r in [0, 1) is below, above or exactly a half by the sign of
-/// `beside_half`, and 0 if `exact`.
+/// The bits of (q + r) · 2^(e − 150), rounded: q has 24 bits, r in [0, 1) is below, above or exactly a half by the sign
+/// of `beside_half`, and 0 if `exact`.
 uint rounded_bits(uint q, int e, int beside_half, bool exact) {
   if (e >= 255)
     return infinite_bits;
@@ -77,8 +77,9 @@ float exact_quotient(float a, float b) {
   return uintBitsToFloat(sign | rounded_bits(q, x.e - y.e + 127 - int(less), int(2u * r - y.m), r == 0u));
 }
 
-/// Whether `guess`, a · (1 / b) of two correctly rounded operations, rounds to the same whole number as the exact a / b. `whole` is the one that it rounds to,
-/// within ±256; b is ordinary. The inverse, the product and the quotient are each half a unit in the last place off: less than 5e-5 there.
+/// Whether `guess`, a · (1 / b) of two correctly rounded operations, rounds to the same whole number as the exact a /
+/// b. `whole` is the one that it rounds to, within ±256; b is ordinary. The inverse, the product and the quotient are
+/// each half a unit in the last place off: less than 5e-5 there.
 bool rounds_alike(float guess, float whole) {
   return abs(guess - whole) < 0.49995f;
 }
@@ -86,7 +87,8 @@ bool is_ordinary(float b) {
   return abs(b) > 1e-30f && abs(b) < 1e30f;
 }
 
-/// x rounded to float16, halves to even, as a float; in integers, because a driver may leave out a conversion there and back.
+/// x rounded to float16, halves to even, as a float; in integers, because a driver may leave out a conversion there and
+/// back.
 float rounded_to_half(float x) {
   const uint bits = floatBitsToUint(x) & ~sign_bit, sign = floatBitsToUint(x) & sign_bit;
   if (bits > infinite_bits)

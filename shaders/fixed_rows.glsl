@@ -1,9 +1,10 @@
-// A row of float16 as fixed-point numbers, which integer instructions multiply by packed codes where these lie, four products each
-// (nbits_vectors.comp).
+// A row of float16 as fixed-point numbers, which integer instructions multiply by packed codes where these lie, four
+// products each (nbits_vectors.comp).
 //
-// A piece of the row goes with codes of one vector and block. Its numbers have 16 bits and count 2^-14 of the largest power of two that is not
-// above its largest element, so that this is exact and none is off by more than 2^-15 of it: 16 times less than float16 would round it by. Where an
-// element is infinite or NaN, a piece counts that instead: infinities are 1 or -1 then, all else is 0.
+// A piece of the row goes with codes of one vector and block. Its numbers have 16 bits and count 2^-14 of the largest
+// power of two that is not above its largest element, so that this is exact and none is off by more than 2^-15 of it:
+// 16 times less than float16 would round it by. Where an element is infinite or NaN, a piece counts that instead:
+// infinities are 1 or -1 then, all else is 0.
 #ifndef TROUPE_FIXED_ROWS
 #define TROUPE_FIXED_ROWS
 
@@ -28,8 +29,8 @@ uvec2 bytes_of(int a, int b, int c, int d) {
   return uvec2(even >> 8 & 0x00ff00ffu | odd & 0xff00ff00u, even & 0x00ff00ffu | odd << 8 & 0xff00ff00u);
 }
 
-/// Keeps vector v of the row. Codes of 4 bits are multiplied all even ones together, and all odd ones, those of 8 bits as they lie: a kept vector
-/// has the high bytes of the first four, of the other four, and their low bytes.
+/// Keeps vector v of the row. Codes of 4 bits are multiplied all even ones together, and all odd ones, those of 8 bits
+/// as they lie: a kept vector has the high bytes of the first four, of the other four, and their low bytes.
 void put_down(uint row, uint v, uvec4 vector) {
   float most = 0.0, total = 0.0;
   [[unroll]] for (uint i = 0u; i < WIDTH; ++i) {

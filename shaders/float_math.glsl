@@ -1,5 +1,5 @@
-// Float functions beyond activation.glsl's, accurate to a few units in the last place where drivers are not. Quotients inside series
-// are the device's: their error is among those of the series.
+// Float functions beyond activation.glsl's, accurate to a few units in the last place where drivers are not. Quotients
+// inside series are the device's: their error is among those of the series.
 #ifndef TROUPE_FLOAT_MATH
 #define TROUPE_FLOAT_MATH
 

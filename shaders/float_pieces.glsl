@@ -1,25 +1,30 @@
-// Products of float32 by matrix units of float16: the two pieces of an element, and the sums of their products. See gemm_cooperative.glsl.
+// Products of float32 by matrix units of float16: the two pieces of an element, and the sums of their products. See
+// gemm_cooperative.glsl.
 //
-// An element of a tile, scaled by a power of two, is high + low / 2^11: its first 11 bits, and what is left of it. A product is
-// high · high + (high · low + low · high) / 2^11; what is left out, low · low and the last bit of a low, is less than 2^-22 of it (Ootomo and Yokota,
-// "Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", 2022,
-// https://arxiv.org/abs/2203.03341). Matrix units do not round sums to nearest, which loses more the more they add: they add the depths of two steps,
-// and small products of one matrix; all that is added in float32.
+// An element of a tile, scaled by a power of two, is high + low / 2^11: its first 11 bits, and what is left of it. A
+// product is high · high + (high · low + low · high) / 2^11; what is left out, low · low and the last bit of a low, is
+// less than 2^-22 of it (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing
+// the FP32 theoretical peak performance", 2022, https://arxiv.org/abs/2203.03341). Matrix units do not round sums to
+// nearest, which loses more the more they add: they add the depths of two steps, and small products of one matrix; all
+// that is added in float32.
 //
-// Each row of A and each column of B, a *line*, has a scale, which makes the largest element of its first step about 2^7: what is above 2^-21 of that has
-// all its bits, and what is smaller is right to within 2^-43 of it. If what comes later does not suit a line's scale, the group multiplies its
-// tile once more, with scales for what it has seen. What is not finite has ±1 as high and itself as low, so that its products are what they
-// are in float32, but for what is below 2^-32 of its line: infinity times that is NaN.
+// Each row of A and each column of B, a *line*, has a scale, which makes the largest element of its first step about
+// 2^7: what is above 2^-21 of that has all its bits, and what is smaller is right to within 2^-43 of it. If what comes
+// later does not suit a line's scale, the group multiplies its tile once more, with scales for what it has seen. What
+// is not finite has ±1 as high and itself as low, so that its products are what they are in float32, but for what is
+// below 2^-32 of its line: infinity times that is NaN.
 float16_t half_type() { return float16_t(0); } // declares the type
 spirv_instruction(id = 129) SUM_MATRIX add_sums(SUM_MATRIX a, SUM_MATRIX b);
 spirv_instruction(id = 143) SUM_MATRIX times(SUM_MATRIX a, float factor);
 
 const float LOW_SCALE = 2048.0;
-// Exponents of a line's largest element, scaled: as the scale is chosen, and at most; at least, and the scale's own, if its first step had nothing.
+// Exponents of a line's largest element, scaled: as the scale is chosen, and at most; at least, and the scale's own, if
+// its first step had nothing.
 const int USUAL = 7, MOST = 14, LEAST = 0, UNKNOWN = 6;
 const int HIGHEST = 126; // exponent of a scale
 
-// By line, those of A before those of B: its largest element that the group has seen, as bits without sign, and its scale's exponent.
+// By line, those of A before those of B: its largest element that the group has seen, as bits without sign, and its
+// scale's exponent.
 const uint LINES = TILE_M + TILE_N;
 shared uint line_largest[LINES];
 shared int line_exponent[LINES];
@@ -59,7 +64,8 @@ uvec2 halves(vec4 x) { return uvec2(packHalf2x16(x.xy), packHalf2x16(x.zw)); }
 /// 0, which no compiler knows: squares are 0, 1 or 4 modulo 8.
 uint unknown_zero() { return uint(gl_NumWorkGroups.x * gl_NumWorkGroups.x == 5u); }
 
-/// What the halves are. The driver would take a conversion to them and back for nothing, were there not a zero that it does not know.
+/// What the halves are. The driver would take a conversion to them and back for nothing, were there not a zero that it
+/// does not know.
 vec4 floats(uvec2 halves) {
   const uvec2 bits = halves ^ unknown_zero();
   return vec4(unpackHalf2x16(bits.x), unpackHalf2x16(bits.y));
@@ -126,8 +132,8 @@ vec4 factors_of(uint line, uint mode) {
   return factor;
 }
 
-/// Chooses scales for what the group has seen. For all of its invocations; none waits for others of its subgroup by operations of subgroups, since these
-/// need not be together behind loads that lines beyond the product skip.
+/// Chooses scales for what the group has seen. For all of its invocations; none waits for others of its subgroup by
+/// operations of subgroups, since these need not be together behind loads that lines beyond the product skip.
 void choose_scales() {
   tell_all();
   if (gl_LocalInvocationID.x == 0)
@@ -177,8 +183,8 @@ bool did_not_suit() {
 #define DECLARE_ENDS(i, j)
 #define ASK_FIRST
 
-/// Four sums of row `m` from column `n` on, of the tile, that are staged at `at`, without the scales: times two powers of two, since one may be beyond
-/// float32.
+/// Four sums of row `m` from column `n` on, of the tile, that are staged at `at`, without the scales: times two powers
+/// of two, since one may be beyond float32.
 vec4 unscaled(uint at, uint m, uint n) {
   const vec4 scaled = uintBitsToFloat(uvec4(a_tile[at], a_tile[at + 1]));
   vec4 sums;

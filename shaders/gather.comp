@@ -1,7 +1,7 @@
 #version 450
-// Gather along one axis: y[o, p, r] = x[o, indices[p], r] in words that a run r holds together; one invocation a word. Indices
-// are the low words of integers, negative ones count from the end, and the ones out of range are clamped. A launch reads the
-// words [first, first + size) of x and leaves out what is elsewhere: x may be longer than a binding.
+// Gather along one axis: y[o, p, r] = x[o, indices[p], r] in words that a run r holds together; one invocation a word.
+// Indices are the low words of integers, negative ones count from the end, and the ones out of range are clamped. A
+// launch reads the words [first, first + size) of x and leaves out what is elsewhere: x may be longer than a binding.
 // Variants: w8 w16 w32 w64 w128
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,11 +1,11 @@
 // What all matrix-product kernels share: C[M, N] = act(alpha · A[M, K] · B[K, N] + beta · bias + residual).
 //
-// A convolution is such a product whose rows are output pixels (conv_operand.glsl). How an operand is read is its *mode*
-// (parameters/product.h). Rows, columns and depths beyond m, n and k read as 0 and are not written.
+// A convolution is such a product whose rows are output pixels (conv_operand.glsl). How an operand is read is its
+// *mode* (parameters/product.h). Rows, columns and depths beyond m, n and k read as 0 and are not written.
 //
 // Groups: x counts row tiles, y column tiles, z = batch · splits + split. A split sums the depths [split · split_depth,
-// + split_depth) and writes raw float sums to scratch[split][batch][M][N]; split_sum.comp adds them and applies the epilogue.
-// split_depth is a multiple of the tile's depth.
+// + split_depth) and writes raw float sums to scratch[split][batch][M][N]; split_sum.comp adds them and applies the
+// epilogue. split_depth is a multiple of the tile's depth.
 //
 // The including kernel includes its parameters, which begin with `product`, then gemm_operands.glsl.
 #ifndef TROUPE_GEMM

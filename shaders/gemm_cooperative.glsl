@@ -1,17 +1,18 @@
-// A product of tiles in shared memory by subgroup-wide matrix products: float16 operands and float sums, float32 in pieces of float16
-// (float_pieces.glsl), or bytes and integer sums. See gemm.glsl.
+// A product of tiles in shared memory by subgroup-wide matrix products: float16 operands and float sums, float32 in
+// pieces of float16 (float_pieces.glsl), or bytes and integer sums. See gemm.glsl.
 //
 // A group computes a TILE_M × TILE_N tile of C, a subgroup DOWN × ACROSS matrices of 16 × 16, set by the variant
-// TYPE_DOWNxACROSS. These are single variables, made by macros: an array of matrices, even one that only literals index, is
-// in memory instead of registers (on NVIDIA, a quarter of the speed). If there are more subgroups than a tile has parts, each *slice* of them
-// multiplies its own part of a step's depths: a tile is done sooner, and more of memory is on its way, where the product has too few tiles to
-// fill the device. An operand is in shared memory in the order in which
-// its mode reads vectors: [line][depth], or [depth][line] with line_vectors; rows have 16 bytes of padding, so that the matrix loads
-// meet no bank conflicts. Two buffers in shared memory, or one if two are too large, and two sets of registers (of pieces one): while the tiles of one depth step are
-// multiplied, those of the next ones (the next one) are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after
-// another, through its part of A's tile to the epilogue, where slices add up.
-// Invariants: a subgroup is 32 invocations; THREADS = 32 · slices · TILE_M / ROWS · TILE_N / COLUMNS; TILE_DEPTH is a multiple
-// of 32 bytes (the depth of a matrix) · slices, and a tile's vectors a multiple of THREADS. src/launch/tiling.cpp knows how much shared memory this takes.
+// TYPE_DOWNxACROSS. These are single variables, made by macros: an array of matrices, even one that only literals
+// index, is in memory instead of registers (on NVIDIA, a quarter of the speed). If there are more subgroups than a tile
+// has parts, each *slice* of them multiplies its own part of a step's depths: a tile is done sooner, and more of memory
+// is on its way, where the product has too few tiles to fill the device. An operand is in shared memory in the order in
+// which its mode reads vectors: [line][depth], or [depth][line] with line_vectors; rows have 16 bytes of padding, so
+// that the matrix loads meet no bank conflicts. Two buffers in shared memory, or one if two are too large, and two sets
+// of registers (of pieces one): while the tiles of one depth step are multiplied, those of the next ones (the next one)
+// are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after another, through its part of A's
+// tile to the epilogue, where slices add up. Invariants: a subgroup is 32 invocations; THREADS = 32 · slices · TILE_M /
+// ROWS · TILE_N / COLUMNS; TILE_DEPTH is a multiple of 32 bytes (the depth of a matrix) · slices, and a tile's vectors
+// a multiple of THREADS. src/launch/tiling.cpp knows how much shared memory this takes.
 //
 // The including kernel defines a_state, a_line_at(m) and a_load(state, k, end) as for gemm_tiled.glsl, of 16 bytes.
 layout(local_size_x_id = 0) in;
@@ -56,8 +57,8 @@ const uint A_SECOND = BUFFERS == 2 ? A_PIECES : 0, B_SECOND = BUFFERS == 2 ? B_P
 shared STORED a_tile[BUFFERS * A_PIECES > STAGES_SIZE ? BUFFERS * A_PIECES : STAGES_SIZE];
 shared STORED b_tile[BUFFERS * B_PIECES];
 
-/// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: first line and depth of the vector, and
-/// where it goes.
+/// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: first line and depth of the vector,
+/// and where it goes.
 uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
   const uint i = gl_LocalInvocationID.x + slot * THREADS;
   if (mode == line_vectors)
@@ -70,13 +71,15 @@ uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
 uint row_of_part(uint part, uint i) { return (part % (TILE_M / ROWS) * DOWN + i) * 16; }
 uint column_of_part(uint part, uint j) { return (part / (TILE_M / ROWS) * ACROSS + j) * 16; }
 
-/// Where, within the tile, half a row of this subgroup's matrix [i, j] begins: eight sums, which this invocation passes to the epilogue.
+/// Where, within the tile, half a row of this subgroup's matrix [i, j] begins: eight sums, which this invocation passes
+/// to the epilogue.
 uvec2 half_row_of(uint i, uint j) {
   const uint part = gl_SubgroupID % PARTS, lane = gl_SubgroupInvocationID;
   return uvec2(row_of_part(part, i) + lane / 2, column_of_part(part, j) + lane % 2 * 8);
 }
 
-// EACH_ROW(X), EACH_COLUMN(X): X of every row or column of this subgroup's matrices; DOWN_COLUMN(X, j): of column j's rows.
+// EACH_ROW(X), EACH_COLUMN(X): X of every row or column of this subgroup's matrices; DOWN_COLUMN(X, j): of column j's
+// rows.
 #if DOWN == 1
 #define EACH_ROW(X) X(0)
 #define DOWN_COLUMN(X, j) X(0, j)
@@ -120,10 +123,10 @@ spirv_instruction(id = 80) SUM_MATRIX all_sums(SUM x);
 #define CHOOSE_SCALES
 #define IS_WRONG false
 
-// Steps go in pairs, of depths k0 and k0 + TILE_DEPTH: when one begins, the first step's tiles are in shared memory and the second one's in registers.
-// Beyond `end` all are 0. NVIDIA's driver (580) counts all loads that are on their way from one block of code to another by one counter, and waits
-// until none is left. So where groups are few, whose loads nobody else's work hides, those of both steps set off together and are waited for behind
-// both, which are one block.
+// Steps go in pairs, of depths k0 and k0 + TILE_DEPTH: when one begins, the first step's tiles are in shared memory and
+// the second one's in registers. Beyond `end` all are 0. NVIDIA's driver (580) counts all loads that are on their way
+// from one block of code to another by one counter, and waits until none is left. So where groups are few, whose loads
+// nobody else's work hides, those of both steps set off together and are waited for behind both, which are one block.
 // It unrolls loops whose number of steps it knows, which costs small products 3 %.
 const bool TOGETHER = BUFFERS == 2 && (FLAGS & product_asks_first) != 0u;
 #define LOAD_FIRST \
@@ -156,7 +159,8 @@ const bool TOGETHER = BUFFERS == 2 && (FLAGS & product_asks_first) != 0u;
       } \
     }
 
-// If there are slices, an invocation adds up JOINED neighbouring sums of them at a time, SHARES times for each matrix [i, j] of the parts.
+// If there are slices, an invocation adds up JOINED neighbouring sums of them at a time, SHARES times for each matrix
+// [i, j] of the parts.
 const uint EACH = 256 / JOINED; // of a part's matrix
 const uint SHARES = SLICES == 1 ? 1 : (PARTS * EACH + THREADS - 1) / THREADS;
 
@@ -165,8 +169,8 @@ uvec2 joined_of(uint e, uint i, uint j) {
   return uvec2(row_of_part(e / EACH, i) + e % EACH / (16 / JOINED), column_of_part(e / EACH, j) + e % (16 / JOINED) * JOINED);
 }
 
-// What the epilogue of matrix [i, j] reads besides sums. Groups that are few ask for it before anything is waited for; it takes registers, which many
-// groups need more.
+// What the epilogue of matrix [i, j] reads besides sums. Groups that are few ask for it before anything is waited for;
+// it takes registers, which many groups need more.
 const bool ASKS_FIRST = (FLAGS & product_asks_first) != 0u && DOWN <= (SLICES == 1 ? 1 : 2);
 
 vector_ends ends_of_half_row(uint i, uint j) {
@@ -178,7 +182,8 @@ joined_ends ends_of_share(uint share, uint i, uint j) {
   return joined_ends_of(at.x, at.y);
 }
 
-// NVIDIA's driver (580) fails at variables of structs that are assigned in a branch and read behind it, beside matrices.
+// NVIDIA's driver (580) fails at variables of structs that are assigned in a branch and read behind it, beside
+// matrices.
 #define DECLARE_ENDS(i, j) \
   vector_ends half_row##i##j; \
   joined_ends share##i##j[SHARES];
@@ -283,7 +288,8 @@ const uint STAGE = 16 * STAGE_PITCH; // of a subgroup
     EACH_COLUMN(MULTIPLY_COLUMN) \
   }
 
-// A step by itself: those of depth `k` set off into registers `later`, and those of `next` are stored where the next step reads them.
+// A step by itself: those of depth `k` set off into registers `later`, and those of `next` are stored where the next
+// step reads them.
 #define STEP(k, later, a_buffer, b_buffer, next, a_next, b_next) \
   LOAD_TILES(later, k) \
   MULTIPLY_TILES(a_buffer, b_buffer) \

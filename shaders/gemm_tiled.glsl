@@ -1,19 +1,19 @@
 // A register-blocked product of tiles held in shared memory. See gemm.glsl.
 //
-// A group computes a TILE_M × TILE_N tile of C, an invocation ROWS × COLUMNS of it (interleaved, so that shared memory is read
-// without bank conflicts). Both operands are in shared memory as [row or column][depth], in vectors along the depth; a row has
-// one vector of padding. Two buffers: while one is multiplied, the next tiles are on their way from memory into registers.
-// At the end the sums pass through B's tile, so that neighbouring invocations write neighbouring columns, and so that the
-// epilogue is compiled once for a pass, not once for a sum.
-// Invariants: TILE_M / ROWS is a multiple of 4, TILE_N / COLUMNS of 8, their product is THREADS, and ROWS / 4 rows of
-// sums fit into B's tile.
+// A group computes a TILE_M × TILE_N tile of C, an invocation ROWS × COLUMNS of it (interleaved, so that shared memory
+// is read without bank conflicts). Both operands are in shared memory as [row or column][depth], in vectors along the
+// depth; a row has one vector of padding. Two buffers: while one is multiplied, the next tiles are on their way from
+// memory into registers. At the end the sums pass through B's tile, so that neighbouring invocations write neighbouring
+// columns, and so that the epilogue is compiled once for a pass, not once for a sum. Invariants: TILE_M / ROWS is a
+// multiple of 4, TILE_N / COLUMNS of 8, their product is THREADS, and ROWS / 4 rows of sums fit into B's tile.
 //
-// With SLICED, THREADS is that product for each of the group's slices. All have the whole tile: each multiplies a share of every step's depths, and at
-// the end they are added up. Where groups are few, they wait for memory at every step, and a deeper step asks for more at once. DEPTH_VECTORS is a multiple
-// of the slices then, and their sums fit into B's tile together. No other kernel has that code: drivers compile it, if not used, far longer.
+// With SLICED, THREADS is that product for each of the group's slices. All have the whole tile: each multiplies a share
+// of every step's depths, and at the end they are added up. Where groups are few, they wait for memory at every step,
+// and a deeper step asks for more at once. DEPTH_VECTORS is a multiple of the slices then, and their sums fit into B's
+// tile together. No other kernel has that code: drivers compile it, if not used, far longer.
 //
-// The including kernel defines a_state, a_line_at(m) and a_load(state, k, end): A's depths [k, k + WIDTH) of a row; what a vector of them is and
-// how two are multiplied (gemm_operands.glsl, byte_operands.glsl).
+// The including kernel defines a_state, a_line_at(m) and a_load(state, k, end): A's depths [k, k + WIDTH) of a row;
+// what a vector of them is and how two are multiplied (gemm_operands.glsl, byte_operands.glsl).
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 256;
 layout(constant_id = 1) const uint TILE_M = 128;
@@ -46,8 +46,9 @@ const uint PASS_ROWS = FITTING >= ROWS ? ROWS : FITTING >= ROWS / 2 ? ROWS / 2 :
 shared TILE_VECTOR a_tile[2 * TILE_M * PITCH];
 shared TILE_VECTOR b_tile[2 * TILE_N * PITCH];
 
-/// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: (line, depth / WIDTH); with line_vectors (the first of
-/// four lines, depth): neighbours take 32 bytes of 16 depths, so that sectors are read whole and each writes to a bank of its own.
+/// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: (line, depth / WIDTH); with
+/// line_vectors (the first of four lines, depth): neighbours take 32 bytes of 16 depths, so that sectors are read whole
+/// and each writes to a bank of its own.
 uvec2 slot_at(uint slot, uint lines, uint mode) {
   const uint i = gl_LocalInvocationID.x + slot * THREADS;
   if (mode == line_vectors)

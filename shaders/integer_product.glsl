@@ -1,7 +1,8 @@
-// What MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv share: 8-bit operands, zero points, 32-bit sums that wrap, and
-// sums scaled, rounded and saturated to 8 bits if a result is quantised (src/launch/integer_product.cpp).
+// What MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv share: 8-bit operands, zero points, 32-bit sums that
+// wrap, and sums scaled, rounded and saturated to 8 bits if a result is quantised (src/launch/integer_product.cpp).
 //
-// Constants (parameters/integer_product.h): 0 the result; 1 and 2 zero points of A and B; 3 and 4 their scales, never absent.
+// Constants (parameters/integer_product.h): 0 the result; 1 and 2 zero points of A and B; 3 and 4 their scales, never
+// absent.
 #ifndef TROUPE_INTEGER_PRODUCT
 #define TROUPE_INTEGER_PRODUCT
 

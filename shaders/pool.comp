@@ -1,8 +1,8 @@
 #version 450
 // Pooling over a window: maximum, average or p-norm, any layout.
 //
-// An invocation computes one output element, or, channels last, four channels of one. Taps of a row are read four at a time,
-// so that loads overlap. Taps outside the input take no part (an average may count those in the padding).
+// An invocation computes one output element, or, channels last, four channels of one. Taps of a row are read four at a
+// time, so that loads overlap. Taps outside the input take no part (an average may count those in the padding).
 // Variants: f32 f16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

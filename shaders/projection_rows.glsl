@@ -22,7 +22,8 @@ VECTOR vector_of(float e[WIDTH]) {
 #endif
 }
 
-/// The vector of row `row` of an array [rows, DEPTH] that begins at element v · WIDTH of it; zeros beyond the row's end.
+/// The vector of row `row` of an array [rows, DEPTH] that begins at element v · WIDTH of it; zeros beyond the row's
+/// end.
 #define VECTOR_OF(ELEMENTS, VECTORS_OF_IT, row, v)                                        \
   if (DEPTH % WIDTH == 0u)                                                                \
     return v < DEPTH / WIDTH ? VECTORS_OF_IT[row * (DEPTH / WIDTH) + v] : VECTOR(0);      \

@@ -1,20 +1,21 @@
-// Products of few rows by up to three matrices, the rows perhaps normalised first (src/ops/projections.cpp): what kernels of float matrices
-// (projections.comp) and of packed ones (matmul_nbits.comp) share.
+// Products of few rows by up to three matrices, the rows perhaps normalised first (src/ops/projections.cpp): what
+// kernels of float matrices (projections.comp) and of packed ones (matmul_nbits.comp) share.
 //
-// Columns are dealt out in slots of COLUMNS, part after part; if they are gated, a slot has as many of part 0 as of part 1, in turn. A team
-// of LANES invocations computes a slot for all rows. Each group normalises the rows for itself, into shared memory: they are few, and
-// every other group does the same meanwhile. So that this costs nothing but their own time, all that a group waits for is asked for first, the
-// rows before the weights, which take longer:
+// Columns are dealt out in slots of COLUMNS, part after part; if they are gated, a slot has as many of part 0 as of
+// part 1, in turn. A team of LANES invocations computes a slot for all rows. Each group normalises the rows for itself,
+// into shared memory: they are few, and every other group does the same meanwhile. So that this costs nothing but their
+// own time, all that a group waits for is asked for first, the rows before the weights, which take longer:
 //
 //   begin(); ask_for_rows(); load weights of a place; ask_for_ends(); keep_rows(); add up sums, reading the rows by row_vector(); finish()
 //
-// Columns of a part may be rotated in pairs as rotary.comp does: then a pair's columns are in neighbouring slots, or one slot, and each group has
-// an even number of teams. The including kernel says where the tables are bound: ANGLES is the first of three bindings.
+// Columns of a part may be rotated in pairs as rotary.comp does: then a pair's columns are in neighbouring slots, or
+// one slot, and each group has an even number of teams. The including kernel says where the tables are bound: ANGLES is
+// the first of three bindings.
 //
-// Constants 0 … 11 as below, the kernel's own after them. LANES and THREADS are powers of two, whole subgroups, ROWS · COLUMNS ≤ LANES;
-// if gated, COLUMNS is even. PLAIN: without subgroup arithmetic. A kernel may define ROW_VECTORS, the vectors that a row is kept as, zeros beyond
-// its end, KEPT_AT(row, v), where each is kept, KEEPS_ROWS: whether rows are kept that are not normalised too, and PUTS_DOWN, if it has a function of its
-// own that keeps a vector.
+// Constants 0 … 11 as below, the kernel's own after them. LANES and THREADS are powers of two, whole subgroups, ROWS ·
+// COLUMNS ≤ LANES; if gated, COLUMNS is even. PLAIN: without subgroup arithmetic. A kernel may define ROW_VECTORS, the
+// vectors that a row is kept as, zeros beyond its end, KEPT_AT(row, v), where each is kept, KEEPS_ROWS: whether rows
+// are kept that are not normalised too, and PUTS_DOWN, if it has a function of its own that keeps a vector.
 #ifndef TROUPE_PROJECTIONS
 #define TROUPE_PROJECTIONS
 
@@ -126,7 +127,8 @@ void clear_sums() {
     sums[i] = 0.0;
 }
 
-// Of a part, by constant indices: what is at known places in the block is known when the kernel is compiled (vulkan/block_constants.hpp).
+// Of a part, by constant indices: what is at known places in the block is known when the kernel is compiled
+// (vulkan/block_constants.hpp).
 uint first_slot_of(uint part) { return part == 0u ? parts[0].x : part == 1u ? parts[1].x : parts[2].x; }
 uint columns_of(uint part) { return part == 0u ? parts[0].y : part == 1u ? parts[1].y : parts[2].y; }
 

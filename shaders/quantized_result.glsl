@@ -1,11 +1,12 @@
-// What follows sums of products of bytes (src/ops/fused_quantized.cpp), and the bindings from the third on that it takes.
+// What follows sums of products of bytes (src/ops/fused_quantized.cpp), and the bindings from the third on that it
+// takes.
 //
 //   y = act(sum · (a_scale · b_scale) + bias)      quantised: saturate(⌊y · (1 / y_scale)⌉ + y_zero)
 //   with a residual: z = saturate(⌊limited((y − y_zero) · y_scale + (r − r_zero) · r_scale) / z_scale⌉ + z_zero)
 //
-// Kernels compute with signed bytes: uint8 operands count 128 less, with a bit of each byte turned, and so do their zero points, here
-// called *middles*; those of y, r and z are as they are. Products are rounded before sums, as the CPU does; the including kernel defines FLAGS,
-// ACTIVATION and SUM_RANGE, the limits of a sum with a residual.
+// Kernels compute with signed bytes: uint8 operands count 128 less, with a bit of each byte turned, and so do their
+// zero points, here called *middles*; those of y, r and z are as they are. Products are rounded before sums, as the CPU
+// does; the including kernel defines FLAGS, ACTIVATION and SUM_RANGE, the limits of a sum with a residual.
 #include "bytes.glsl"
 #include "activation.glsl"
 #include "exact_arithmetic.glsl"
@@ -35,7 +36,8 @@ layout(set = 0, binding = 13, std430) readonly buffer r_scale_buffer { float r_s
 layout(set = 0, binding = 14, std430) readonly buffer r_zero_buffer { uint8_t r_zero[]; };
 layout(set = 0, binding = 15, std430) readonly buffer z_scale_buffer { float z_scale[]; };
 layout(set = 0, binding = 16, std430) readonly buffer z_zero_buffer { uint8_t z_zero[]; };
-// Read where parameters are constants of the code, too (vulkan/block_constants.hpp): products that differ in them alone are one pipeline.
+// Read where parameters are constants of the code, too (vulkan/block_constants.hpp): products that differ in them alone
+// are one pipeline.
 layout(set = 0, binding = 0, std140) uniform known_parameters { layout(offset = 4 * quantized_numbers_at) quantized_numbers known; };
 
 bool has(uint flag) { return (FLAGS & flag) != 0u; }
@@ -53,7 +55,8 @@ const float nearest = 12582912.0; // 1.5 · 2^23: floats beside it are whole, so
 
 int byte_number(uint bits, bool is_signed) { return is_signed ? int(bits << 24u) >> 24 : int(bits); }
 
-// What kernels have one of. A buffer's is asked for as soon as a group begins, and is as it is in memory: to convert it would be to wait for it.
+// What kernels have one of. A buffer's is asked for as soon as a group begins, and is as it is in memory: to convert it
+// would be to wait for it.
 #define ZERO_BYTE(flag, name) (!has(flag) ? uint8_t(0) : KNOWN ? uint8_t(known.name) : name[0])
 #define SCALE(name) (KNOWN ? known.name : name[0])
 uint8_t a_zero_byte = ZERO_BYTE(quantized_a_zero, a_zero), y_zero_byte = ZERO_BYTE(quantized_out_zero, y_zero);

@@ -1,9 +1,9 @@
 #version 450
 // Resize: every element of the output from the neighbours of its place in the input, along up to four merged axes.
 //
-// Along axis a an output index o is at x = o · slope + offset of the input, and is made of TAPS elements around it: 1 (its
-// own or the nearest), 2 (linear) or 4 (cubic). The nearest is ⌊(o · up + shift) / down⌋, in integers: the rule that chose them
-// has checked that this is what the operator's float arithmetic gives. Indices are clamped to the axis.
+// Along axis a an output index o is at x = o · slope + offset of the input, and is made of TAPS elements around it: 1
+// (its own or the nearest), 2 (linear) or 4 (cubic). The nearest is ⌊(o · up + shift) / down⌋, in integers: the rule
+// that chose them has checked that this is what the operator's float arithmetic gives. Indices are clamped to the axis.
 // Variants: f32 f16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,6 +1,6 @@
-// A row of elements that a team (team.glsl) reads once: the first ITEMS vectors of every invocation stay in registers, those
-// after them are read again in every pass. A row has `size` elements, `inner` apart; WIDTH is 4 where rows are whole vectors.
-// A kernel whose rows are laid out otherwise defines VECTOR_AT(k), where vector k of a row starts.
+// A row of elements that a team (team.glsl) reads once: the first ITEMS vectors of every invocation stay in registers,
+// those after them are read again in every pass. A row has `size` elements, `inner` apart; WIDTH is 4 where rows are
+// whole vectors. A kernel whose rows are laid out otherwise defines VECTOR_AT(k), where vector k of a row starts.
 #ifndef VECTOR_AT
 #define VECTOR_AT(k) (row_start + (k) * WIDTH * inner)
 #endif
@@ -45,8 +45,8 @@ void open_row(uint row, bool present) {
 }
 #endif
 
-/// Runs a statement (no comma outside parentheses) for every vector v, with its index k; CHANGE keeps what the statement leaves
-/// in v.
+/// Runs a statement (no comma outside parentheses) for every vector v, with its index k; CHANGE keeps what the
+/// statement leaves in v.
 #define EACH_VECTOR(CHANGE, STATEMENT)                                       \
   {                                                                          \
     [[unroll]] for (uint i = 0; i < ITEMS; ++i) {                            \

@@ -1,5 +1,6 @@
-// The numbers of the scalar functions (src/ops/scalar_function.hpp), for C++ and GLSL: a file that includes this one defines SCALAR.
-// A GPU runs functions up to `same` in chains of elementwise.comp, the others there alone, bits_and to shift_right in integer.comp.
+// The numbers of the scalar functions (src/ops/scalar_function.hpp), for C++ and GLSL: a file that includes this one
+// defines SCALAR. A GPU runs functions up to `same` in chains of elementwise.comp, the others there alone, bits_and to
+// shift_right in integer.comp.
 SCALAR(add, 0)
 SCALAR(subtract, 1)
 SCALAR(multiply, 2)

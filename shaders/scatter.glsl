@@ -1,5 +1,5 @@
-// What ScatterElements and ScatterND do with an element and its update. Variants named after words (w32 …) replace, those named
-// after types reduce.
+// What ScatterElements and ScatterND do with an element and its update. Variants named after words (w32 …) replace,
+// those named after types reduce.
 #include "types.glsl"
 #include "common.glsl"
 #include "indices.glsl"

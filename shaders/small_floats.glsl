@@ -1,4 +1,5 @@
-// Floats of 16 and 8 bits as float32 and back, in integers alone: whatever a device does with conversions and subnormal numbers.
+// Floats of 16 and 8 bits as float32 and back, in integers alone: whatever a device does with conversions and subnormal
+// numbers.
 #ifndef TROUPE_SMALL_FLOATS
 #define TROUPE_SMALL_FLOATS
 
@@ -49,8 +50,8 @@ float float_of_float8(uint type, uint bits) {
   return magnitude > f.largest ? uintBitsToFloat(sign | infinite_bits) : decoded(magnitude, sign, f.mantissa, f.bias);
 }
 
-/// The bits of a magnitude (a finite float32's) in units of a float's last place, rounded, halves to even: from 0 upwards as consecutive floats
-/// are; `beyond` if it is far out of range.
+/// The bits of a magnitude (a finite float32's) in units of a float's last place, rounded, halves to even: from 0
+/// upwards as consecutive floats are; `beyond` if it is far out of range.
 uint encoded_magnitude(uint magnitude, int mantissa, int bias, uint beyond) {
   if (magnitude < hidden_bit)
     return 0u; // a subnormal float32 is less than half of the least float16 and float8

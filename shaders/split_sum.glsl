@@ -1,5 +1,5 @@
-// Elements of a split matrix product (gemm.glsl): the sum of its parts with the epilogue, WIDTH neighbouring columns at once. The including kernel
-// says WIDTH, 1 or 4; FLAGS and ACTIVATION are its specialisation constants.
+// Elements of a split matrix product (gemm.glsl): the sum of its parts with the epilogue, WIDTH neighbouring columns at
+// once. The including kernel says WIDTH, 1 or 4; FLAGS and ACTIVATION are its specialisation constants.
 #include "activation.glsl"
 #include "parameters/product.h"
 #include "parameters/split_sum.h"
@@ -20,7 +20,8 @@ vec4 part_at(uint i) {
   return WIDTH == 4 ? partial4[i / 4] : vec4(partial[i], 0, 0, 0);
 }
 
-/// Returns the columns of a row from `column` on; `at`: where they lie in the residual. Only the first WIDTH components count.
+/// Returns the columns of a row from `column` on; `at`: where they lie in the residual. Only the first WIDTH components
+/// count.
 vec4 summed(uint row, uint column, uint at) {
   const uint i = row * N + column, b = row * bias_row + column * bias_column;
   vec4 own_bias = vec4(0), more = vec4(0); // asked for before the parts are waited for, of which eight are on their way at a time

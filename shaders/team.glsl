@@ -1,11 +1,12 @@
 // Teams of invocations that share a row of elements, with sums, maxima and minima over a team.
 //
-// TEAM says what a team is (parameters/team.h). With subgroup arithmetic LANES is the workgroup, whatever the size of a subgroup is;
-// without it (PLAIN) a tree in shared memory adds up, and LANES is a power of two. ROWS is the number of rows of a workgroup.
+// TEAM says what a team is (parameters/team.h). With subgroup arithmetic LANES is the workgroup, whatever the size of a
+// subgroup is; without it (PLAIN) a tree in shared memory adds up, and LANES is a power of two. ROWS is the number of
+// rows of a workgroup.
 //
-// The including kernel defines `void team_row(uint row, bool present)`. If TEAM is team_group, every invocation calls it, with present
-// false after the last row: it then reads and writes nothing, but takes part in all reductions. `slot` of a reduction must
-// differ from that of the reduction before.
+// The including kernel defines `void team_row(uint row, bool present)`. If TEAM is team_group, every invocation calls
+// it, with present false after the last row: it then reads and writes nothing, but takes part in all reductions. `slot`
+// of a reduction must differ from that of the reduction before.
 #ifndef TROUPE_TEAM
 #define TROUPE_TEAM
 

@@ -1,4 +1,5 @@
-// Catch2's main, with one option of our own: --kernel-report FILE writes what the GPU's kernels did (scripts/gpu-check).
+// Catch2's main, with one option of our own: --kernel-report FILE writes what the GPU's kernels did
+// (scripts/gpu-check).
 #define CATCH_CONFIG_RUNNER
 #include "support/catch.hpp"
 #include "support/gpu.hpp"

@@ -1,5 +1,6 @@
-// How rows of caches are copied, as plain data; no Vulkan call. A cache of attention, [batch, heads, positions, width], is stored in this order as any
-// value does, or, if it is to grow where it is, with its positions first: then more of them need no more than room at its end.
+// How rows of caches are copied, as plain data; no Vulkan call. A cache of attention, [batch, heads, positions, width],
+// is stored in this order as any value does, or, if it is to grow where it is, with its positions first: then more of
+// them need no more than room at its end.
 #pragma once
 
 #include "launch/parameters.hpp"
@@ -27,7 +28,8 @@ row_steps append_rows(const bound_plan& bound, const cache_append& append);
 /// Bytes of all rows of one position.
 int64_t position_bytes(dtype type, const shape& dims);
 
-/// Returns how many positions a cache that is made for an append gets room for: as many as the layout has, or `bucket_capacity`.
+/// Returns how many positions a cache that is made for an append gets room for: as many as the layout has, or
+/// `bucket_capacity`.
 int64_t room_for(const bound_plan& bound, const cache_append& append);
 
 /// Returns the parameters of one dispatch, which does at most `shader::copy_rows_each` copies.

@@ -1,12 +1,13 @@
 // Command buffers of one chunk in one arena slot: recorded once, submitted as often as the chunk runs.
 //
-// Parameters of dynamic nodes are in the slot's parameter buffer, which is written before a submission if the slot ran another
-// binding before; their group counts too, so that they dispatch indirectly, unless these are fixed (`launch::fixed_groups`).
+// Parameters of dynamic nodes are in the slot's parameter buffer, which is written before a submission if the slot ran
+// another binding before; their group counts too, so that they dispatch indirectly, unless these are fixed
+// (`launch::fixed_groups`).
 //
-// Order of a chunk: wait for all earlier work of the queue; copy uploads from staging memory; the launches, with one memory
-// barrier before each wave (and each step inside one); copy downloads to staging memory; make them visible to the host. What kernels use where it
-// is staged (staged_values.hpp) is not copied.
-// If device memory is the host's own (unified), the first chunk's uploads and the last chunk's downloads are not staged.
+// Order of a chunk: wait for all earlier work of the queue; copy uploads from staging memory; the launches, with one
+// memory barrier before each wave (and each step inside one); copy downloads to staging memory; make them visible to
+// the host. What kernels use where it is staged (staged_values.hpp) is not copied. If device memory is the host's own
+// (unified), the first chunk's uploads and the last chunk's downloads are not staged.
 #pragma once
 
 #include "vulkan/commands.hpp"
@@ -44,8 +45,8 @@ struct direct_copy {
   bool operator==(const direct_copy&) const = default;
 };
 
-/// A chunk's copies before or after its commands, in one command buffer; recorded anew when a run's values are elsewhere than the last
-/// one's, or have other sizes (direct_copies.hpp).
+/// A chunk's copies before or after its commands, in one command buffer; recorded anew when a run's values are
+/// elsewhere than the last one's, or have other sizes (direct_copies.hpp).
 struct recorded_copies {
   VkCommandBuffer commands = VK_NULL_HANDLE;        // null until it is needed
   std::optional<std::vector<direct_copy>> recorded; // nullopt before the first recording
@@ -59,7 +60,8 @@ struct recorded_chunk {
   query_pool_handle timestamps;
   uint32_t timestamp_count = 0;
   bool timed = false;
-  // Begin and end of copies in, then of copies out; what is not timed has the last one alone. Null if the host cannot reset them.
+  // Begin and end of copies in, then of copies out; what is not timed has the last one alone. Null if the host cannot
+  // reset them.
   query_pool_handle copy_timestamps;
   allocation upload_staging, download_staging; // empty if the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
@@ -68,8 +70,8 @@ struct recorded_chunk {
   uint64_t used = 0;                                    // when it ran last
 };
 
-/// What a chunk's commands do besides the plain ones: put a timestamp after each launch, not only at the chunk's ends; or take inputs that the
-/// host has narrowed (`installed_transfer::narrowed`).
+/// What a chunk's commands do besides the plain ones: put a timestamp after each launch, not only at the chunk's ends;
+/// or take inputs that the host has narrowed (`installed_transfer::narrowed`).
 enum class recording : uint8_t { plain, timed, narrowed };
 
 struct recording_options {

@@ -1,5 +1,5 @@
-// VK_KHR_cooperative_matrix and VK_NV_cooperative_matrix2 as far as troupe needs them: the oldest headers that build it know neither. Numbers and
-// members are those of the Vulkan registry (vk.xml).
+// VK_KHR_cooperative_matrix and VK_NV_cooperative_matrix2 as far as troupe needs them: the oldest headers that build it
+// know neither. Numbers and members are those of the Vulkan registry (vk.xml).
 #pragma once
 
 #include <vulkan/vulkan.h>

@@ -175,8 +175,9 @@ gpu_features features_of(const gpu_snapshot& s) {
   f.subgroup_arithmetic = (s.subgroup_operations & arithmetic) == arithmetic;
   f.subgroup_shuffle = (s.subgroup_operations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
   f.cooperative_matrix = f.float16 && s.cooperative_16x16x16 && s.memory_model;
-  // NVIDIA's multiprocessors of data centres hold 64 subgroups and multiply float16 8 to 16 times as fast as scalars float32; others hold 32 or 48, and most of them
-  // multiply 2 to 4 times as fast, if sums are float32 (CUDA programming guide, "Compute Capabilities"; NVIDIA's data sheets).
+  // NVIDIA's multiprocessors of data centres hold 64 subgroups and multiply float16 8 to 16 times as fast as scalars
+  // float32; others hold 32 or 48, and most of them multiply 2 to 4 times as fast, if sums are float32 (CUDA
+  // programming guide, "Compute Capabilities"; NVIDIA's data sheets).
   constexpr uint32_t of_data_centres = 64;
   f.strong_matrices = f.cooperative_matrix && s.subgroups_resident >= of_data_centres;
   f.group_matrices = f.float16 && s.group_matrices && s.memory_model;

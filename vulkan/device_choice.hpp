@@ -1,5 +1,5 @@
-// Decisions about GPUs, as pure functions of what their drivers report: which are usable and in which order, which queue,
-// memory types and extensions to use, and what kernels may rely on.
+// Decisions about GPUs, as pure functions of what their drivers report: which are usable and in which order, which
+// queue, memory types and extensions to use, and what kernels may rely on.
 #pragma once
 
 #include "launch/launch.hpp"
@@ -15,16 +15,18 @@ std::string why_unusable(const gpu_snapshot& s);
 /// Whether "all" means it too: software implementations are used only by name, because the CPU device is faster.
 bool is_hardware(const gpu_snapshot& s);
 
-/// Returns the order in which GPUs are numbered "vulkan:0", "vulkan:1" …: discrete, integrated, virtual, software; those that
-/// cannot be used last; else as the loader lists them.
+/// Returns the order in which GPUs are numbered "vulkan:0", "vulkan:1" …: discrete, integrated, virtual, software;
+/// those that cannot be used last; else as the loader lists them.
 std::vector<size_t> order_of(std::span<const gpu_snapshot> snapshots);
 
-/// Returns the queue family for compute: one that has compute and not graphics where it is there, else any with compute.
+/// Returns the queue family for compute: one that has compute and not graphics where it is there, else any with
+/// compute.
 uint32_t compute_family(const gpu_snapshot& s);
 
-/// Returns the queue family for copies beside the work: one that does nothing but copy, whose engines run while all others
-/// compute. nullopt if there is none (a second queue for work would share its units: nothing is gained, seen on an H200), or if
-/// timestamps differ from those of work or cannot be reset from the host, since such queues cannot do it themselves.
+/// Returns the queue family for copies beside the work: one that does nothing but copy, whose engines run while all
+/// others compute. nullopt if there is none (a second queue for work would share its units: nothing is gained, seen on
+/// an H200), or if timestamps differ from those of work or cannot be reset from the host, since such queues cannot do
+/// it themselves.
 std::optional<uint32_t> copy_family(const gpu_snapshot& s);
 
 /// What memory is for.
@@ -49,7 +51,8 @@ bool maps_own_memory(const gpu_snapshot& s);
 /// Returns the bytes of the device memory, whoever uses them.
 int64_t total_bytes(const gpu_snapshot& s);
 
-/// Returns the bytes that plans may use: the driver's budget of the device memory if it says one, else 90 % of its heap.
+/// Returns the bytes that plans may use: the driver's budget of the device memory if it says one, else 90 % of its
+/// heap.
 int64_t usable_bytes(const gpu_snapshot& s);
 
 /// Returns the extensions to enable.

@@ -1,4 +1,5 @@
-// A VkDevice with its queue, and nothing else: everything that lives on the GPU takes it by reference and ends before it.
+// A VkDevice with its queue, and nothing else: everything that lives on the GPU takes it by reference and ends before
+// it.
 #pragma once
 
 #include "vulkan/handle.hpp"
@@ -10,8 +11,8 @@
 
 namespace troupe::vulkan {
 
-/// What a queue is for: work, and copies to and from the GPU beside it. Copies out wait for the work that makes what they copy, so
-/// that copies in would wait with them on one queue.
+/// What a queue is for: work, and copies to and from the GPU beside it. Copies out wait for the work that makes what
+/// they copy, so that copies in would wait with them on one queue.
 enum class lane : uint8_t { work, copies_in, copies_out };
 inline constexpr size_t lane_count = 3;
 

@@ -1,8 +1,9 @@
 // Weights in device memory, shared by all installed plans of one device.
 //
 // A weight is held as long as a plan uses it; the table only remembers where it is. Equal recipes are one weight, made
-// once: computed on the host, uploaded, and the host's copy dropped, with the pages of the model's file that it came from. So the
-// host's memory holds one weight at a time, and of one that is used as it is in the file one piece (uploader.hpp).
+// once: computed on the host, uploaded, and the host's copy dropped, with the pages of the model's file that it came
+// from. So the host's memory holds one weight at a time, and of one that is used as it is in the file one piece
+// (uploader.hpp).
 #pragma once
 
 #include "base/weak_table.hpp"

@@ -1,15 +1,17 @@
 // Copies of values straight between the arena and where a run's values are, without staging: the host's memory
-// (host_imports.hpp), and the memory of values that stay on the GPU (residents.hpp). Caches that grow in place are not copied.
+// (host_imports.hpp), and the memory of values that stay on the GPU (residents.hpp). Caches that grow in place are not
+// copied.
 //
-// A run's values may be anywhere, so these copies are in command buffers of their own, around the chunk's: recorded again
-// only when some value is elsewhere than in the run before on the same slot, which blocks that come back rarely do, or has
-// another size: exactly a binding's own bytes are copied, because a host tensor holds no more. Values that stay move by a kernel
-// (copy_kernel.hpp) in the lane for work.
+// A run's values may be anywhere, so these copies are in command buffers of their own, around the chunk's: recorded
+// again only when some value is elsewhere than in the run before on the same slot, which blocks that come back rarely
+// do, or has another size: exactly a binding's own bytes are copied, because a host tensor holds no more. Values that
+// stay move by a kernel (copy_kernel.hpp) in the lane for work.
 //
-// Large uploads that the host has to copy to memory of ours first go in pieces, so that the GPU copies one while the host copies the next.
+// Large uploads that the host has to copy to memory of ours first go in pieces, so that the GPU copies one while the
+// host copies the next.
 //
-// The chunk's own commands copy from staging memory what is not direct; if such a value is on the GPU already, it is copied
-// to the place where the host would have put it.
+// The chunk's own commands copy from staging memory what is not direct; if such a value is on the GPU already, it is
+// copied to the place where the host would have put it.
 #pragma once
 
 #include "device/device.hpp"
@@ -34,14 +36,14 @@ struct copy_lanes {
   std::optional<lane> in, out;
 };
 
-/// Whether the GPU has other work while a chunk's values come, and while they go; copies out of the chunk before are such work:
-/// after them in their lane, a chunk's own do not share the link with them.
+/// Whether the GPU has other work while a chunk's values come, and while they go; copies out of the chunk before are
+/// such work: after them in their lane, a chunk's own do not share the link with them.
 struct meanwhile {
   bool in = false, out = false;
 };
 
-/// Chooses the lanes of a run's copies: beside the work if there is other work meanwhile and the copies are large enough to
-/// pay for the wait between queues.
+/// Chooses the lanes of a run's copies: beside the work if there is other work meanwhile and the copies are large
+/// enough to pay for the wait between queues.
 copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, const meanwhile& busy);
 
 /// A part of an upload, which the host fetches before the GPU copies it.

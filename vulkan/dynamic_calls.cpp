@@ -16,7 +16,8 @@
 namespace troupe::vulkan {
 namespace {
 
-/// Scratch bytes for bindings that need more than the first one; as wide as layouts are (`wide_capacity`) as long as they are few.
+/// Scratch bytes for bindings that need more than the first one; as wide as layouts are (`wide_capacity`) as long as
+/// they are few.
 int64_t scratch_room(int64_t bytes) {
   constexpr int64_t few = int64_t{4} << 20;
   return wide_capacity(bytes, few);

@@ -1,14 +1,16 @@
-// The calls of a layout whose launches depend on the binding, and where a binding's parameters are. Pure: no Vulkan call.
+// The calls of a layout whose launches depend on the binding, and where a binding's parameters are. Pure: no Vulkan
+// call.
 //
 // A node is dynamic if dims or host-known elements of some operand vary in the layout. Nodes with the same operator,
-// attributes, operands' dims, and elements of small constants are one class: their launches are the same in every binding and
-// found once for all of them.
+// attributes, operands' dims, and elements of small constants are one class: their launches are the same in every
+// binding and found once for all of them.
 //
-// Command buffers are recorded for the launches of one binding. Another binding uses them if it would run the same kernels
-// on the same operands (`runs_on`): its parameter words, group counts and known elements are all that differs, and those are in a
-// buffer of the slot, at the places that a `parameter_table` gives them.
+// Command buffers are recorded for the launches of one binding. Another binding uses them if it would run the same
+// kernels on the same operands (`runs_on`): its parameter words, group counts and known elements are all that differs,
+// and those are in a buffer of the slot, at the places that a `parameter_table` gives them.
 //
-// Where caches grow in place, calls see them with their positions first, and appends are no calls: their copies' parameters are in the table too.
+// Where caches grow in place, calls see them with their positions first, and appends are no calls: their copies'
+// parameters are in the table too.
 #pragma once
 
 #include "launch/kernel_choices.hpp"
@@ -29,22 +31,23 @@ inline constexpr int64_t whole_operand = -1;
 /// Values of a program, each with the number of the append that it belongs to.
 using append_values = std::unordered_map<value_id, size_t>;
 
-/// How one of the ways to run a call is taken: what was measured to be the fastest, else the one of this number, or the last.
+/// How one of the ways to run a call is taken: what was measured to be the fastest, else the one of this number, or the
+/// last.
 struct kernel_selection {
   const kernel_choices* measured = nullptr;
   uint32_t alternative = 0;
 };
 
-/// Returns the launches of a node, whole operands marked; `rows_first`: caches whose positions are first. Throws `errc::unsupported` if the
-/// operator has no kernel for these dims.
+/// Returns the launches of a node, whole operands marked; `rows_first`: caches whose positions are first. Throws
+/// `errc::unsupported` if the operator has no kernel for these dims.
 launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device,
                           const kernel_selection& how, const append_values& rows_first = {});
 
 /// Rounds scratch buffers up, so that other bindings of a bucket find room in what is recorded for these launches.
 void add_scratch_room(std::span<launch_list> choices);
 
-/// Whether command buffers recorded for `recorded` can run `wanted`, list by list: the same kernels on the same parts of operands,
-/// with no more scratch memory.
+/// Whether command buffers recorded for `recorded` can run `wanted`, list by list: the same kernels on the same parts
+/// of operands, with no more scratch memory.
 bool runs_on(std::span<const launch_list> recorded, std::span<const launch_list> wanted);
 
 /// See the top of this file.
@@ -81,9 +84,10 @@ private:
   std::vector<node_id> first_;     // by class
 };
 
-/// Places of everything that depends on the binding, in bytes from the begin of a slot's parameter buffer: a block and a group
-/// count for each launch of a class, then the known values that vary, then a block for each dispatch of appends in place. Nodes of a class
-/// share theirs: a decoder's step writes, over the bus, what differs from the last step's once for all layers.
+/// Places of everything that depends on the binding, in bytes from the begin of a slot's parameter buffer: a block and
+/// a group count for each launch of a class, then the known values that vary, then a block for each dispatch of appends
+/// in place. Nodes of a class share theirs: a decoder's step writes, over the bus, what differs from the last step's
+/// once for all layers.
 class parameter_table {
 public:
   parameter_table() = default;

@@ -1,8 +1,8 @@
 // One device's part of a layout, ready to be recorded: which pipelines run with which bytes, wave by wave.
 //
-// Everything here is the same for all arena slots and for every binding that runs the same kernels: kernels, weights, offsets.
-// Operands have room for the layout's capacities. What depends on the binding is in the slot's parameter buffer
-// (dynamic_calls.hpp); a slot adds memory and command buffers (chunk_recorder.hpp).
+// Everything here is the same for all arena slots and for every binding that runs the same kernels: kernels, weights,
+// offsets. Operands have room for the layout's capacities. What depends on the binding is in the slot's parameter
+// buffer (dynamic_calls.hpp); a slot adds memory and command buffers (chunk_recorder.hpp).
 #pragma once
 
 #include "ops/input_conversion.hpp"
@@ -15,8 +15,8 @@
 
 namespace troupe::vulkan {
 
-/// Bytes that a launch binds: in the slot's arena, scratch memory or parameter buffer, in the chunk's staging memory, in a cache of the run's that
-/// grows in place, or at a fixed place.
+/// Bytes that a launch binds: in the slot's arena, scratch memory or parameter buffer, in the chunk's staging memory,
+/// in a cache of the run's that grows in place, or at a fixed place.
 struct bound_range {
   enum class where : uint8_t { arena, scratch, parameters, counters, uploads, downloads, cache, fixed };
   where place = where::arena;
@@ -25,7 +25,8 @@ struct bound_range {
       0; // within the arena, the scratch memory, the parameter buffer, the counters, the staging memory, the cache, or the allocation
   int64_t bytes = 0;
   size_t cache = 0; // index into `dynamic_calls::appends`
-  /// Where the bytes are in the staging memory for uploads if the host narrows an input; -1 if they are no such input's.
+  /// Where the bytes are in the staging memory for uploads if the host narrows an input; -1 if they are no such
+  /// input's.
   int64_t narrowed_at = -1;
 
   /// Makes it begin later, wherever it is read.
@@ -44,7 +45,8 @@ struct installed_launch {
   /// The parameter block: in `gpu_program::constants`, or in the slot's parameter buffer if the node is dynamic.
   bound_range params;
   std::array<uint32_t, 3> groups{1, 1, 1};
-  /// Where the group counts of a launch that has no fixed ones are in the slot's parameter buffer; -1 where they are `groups`.
+  /// Where the group counts of a launch that has no fixed ones are in the slot's parameter buffer; -1 where they are
+  /// `groups`.
   int64_t groups_at = -1;
   std::vector<bound_range> buffers;
   /// Whether everything before must be complete: the launch begins a wave or a step.
@@ -80,7 +82,8 @@ struct installed_chunk {
   std::vector<installed_transfer> uploads, downloads;
   int64_t upload_bytes = 0, download_bytes = 0; // staging memory
   bool narrows = false;                         // whether some upload can be narrowed by the host
-  /// First and last of this device's chunks in the segment: no other chunk of the execution touches the arena before, or after.
+  /// First and last of this device's chunks in the segment: no other chunk of the execution touches the arena before,
+  /// or after.
   bool first = false, last = false;
   /// Whether the next of them waits for no other device that may wait for this one.
   bool next_is_free = false;
@@ -94,7 +97,8 @@ struct gpu_program {
   std::map<chunk_id, installed_chunk> chunks;
   std::vector<device_weights::handle> weights;
   std::vector<pipelines::handle> kernels; // those that the launches run
-  /// Parameter blocks, which kernels may hold as constants too, then known values, where they are the same in all bindings.
+  /// Parameter blocks, which kernels may hold as constants too, then known values, where they are the same in all
+  /// bindings.
   std::shared_ptr<allocation> constants = std::make_shared<allocation>();
   int64_t scratch_bytes = 0;
   int64_t counter_bytes = 0; // of each call that has counters its own: calls of a wave run together
@@ -102,7 +106,8 @@ struct gpu_program {
 
 /// Values of at least this size are copied directly if the device can: below, importing costs more than a memcpy.
 inline constexpr int64_t direct_copy_bytes = 64 * 1024;
-/// A caller's inputs below this are written straight to the GPU's memory, if the host can: it mostly has to copy them in any case.
+/// A caller's inputs below this are written straight to the GPU's memory, if the host can: it mostly has to copy them
+/// in any case.
 inline constexpr int64_t written_input_bytes = int64_t{1} << 20;
 /// Of more kernels than this, parameters are no constants: they all would have to be compiled where few do.
 inline constexpr size_t most_constant_blocks = 256;
@@ -121,9 +126,9 @@ struct install_tools {
   bool constant_blocks = false;
 };
 
-/// Makes the program of plan device `self` for `bound` and other bindings of its layout: chooses kernels (`choices`: those of the
-/// dynamic calls), compiles them, and uploads weights and constants. Throws `errc::unsupported` if a node has no kernel for
-/// its concrete dims, and what memory and drivers throw.
+/// Makes the program of plan device `self` for `bound` and other bindings of its layout: chooses kernels (`choices`:
+/// those of the dynamic calls), compiles them, and uploads weights and constants. Throws `errc::unsupported` if a node
+/// has no kernel for its concrete dims, and what memory and drivers throw.
 std::unique_ptr<gpu_program> make_program(const bound_plan& bound, device_index self, const dynamic_calls& calls,
                                           std::vector<launch_list> choices, const install_tools& tools);
 

@@ -9,7 +9,8 @@
 
 namespace troupe::vulkan {
 
-/// Throws unless `result` is a success: `errc::device_lost`, `errc::out_of_memory` or `errc::device_failed`, naming `call`.
+/// Throws unless `result` is a success: `errc::device_lost`, `errc::out_of_memory` or `errc::device_failed`, naming
+/// `call`.
 void check(VkResult result, const char* call);
 
 /// Owns an object that `Destroy(device, object, nullptr)` ends.

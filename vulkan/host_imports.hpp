@@ -1,9 +1,9 @@
 // Host memory as the GPU's own: blocks of the process's pool (device/host_block.hpp), imported through
 // VK_EXT_external_memory_host, so that large tensors are copied by the device straight from and to where they are.
 //
-// An import is kept under its block's id as long as the pool may use the block again, and as long as there are not too many: drivers
-// allow few allocations, and imports count as such. If a block cannot be imported (no memory of the driver, no type of memory that
-// is coherent, all imports in use), the bytes pass through staging memory instead.
+// An import is kept under its block's id as long as the pool may use the block again, and as long as there are not too
+// many: drivers allow few allocations, and imports count as such. If a block cannot be imported (no memory of the
+// driver, no type of memory that is coherent, all imports in use), the bytes pass through staging memory instead.
 //
 // Used by the device's thread alone; the ends of copies may end on any.
 #pragma once
@@ -23,8 +23,8 @@ public:
   VkDeviceSize offset = 0;
   uint64_t id = 0; // of the import or the staging memory; never used twice
 
-  /// Whether the bytes of the tensor that is copied from were not fetched when the end was made: then `fetch` does, which calls `fetched(n)` after the first n
-  /// bytes are there, for growing n up to all.
+  /// Whether the bytes of the tensor that is copied from were not fetched when the end was made: then `fetch` does,
+  /// which calls `fetched(n)` after the first n bytes are there, for growing n up to all.
   bool is_fetched_later() const { return from_.defined(); }
   void fetch(const std::function<void(int64_t n)>& fetched);
 
@@ -40,8 +40,8 @@ private:
 
 class host_imports {
 public:
-  /// `blocks` may be null: then, and if the driver cannot import, bytes always pass through memory of `uploads` and `downloads`. At
-  /// most `max_imports` are there at once.
+  /// `blocks` may be null: then, and if the driver cannot import, bytes always pass through memory of `uploads` and
+  /// `downloads`. At most `max_imports` are there at once.
   host_imports(device_context& context, std::shared_ptr<host_block_pool> blocks, memory_pool& uploads,
                memory_pool& downloads, size_t max_imports);
 

@@ -55,8 +55,9 @@ bool same_line(const std::byte* a, const std::byte* b) {
   return left == right;
 }
 
-/// Makes `mapped`, which holds `written`, hold `wanted`, and `written` too. It may be memory of the GPU's, far away, of which bindings of a layout
-/// want other bytes in few places: a decoder's step differs from the last one in a word or two a kernel.
+/// Makes `mapped`, which holds `written`, hold `wanted`, and `written` too. It may be memory of the GPU's, far away, of
+/// which bindings of a layout want other bytes in few places: a decoder's step differs from the last one in a word or
+/// two a kernel.
 void write_changes(std::span<const std::byte> wanted, std::vector<std::byte>& written, std::byte* mapped) {
   if (written.size() != wanted.size()) {
     written.assign(wanted.begin(), wanted.end());

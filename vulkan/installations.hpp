@@ -5,9 +5,9 @@
 //       program     kernels, places, and command buffers by slot; one for all bindings that choose the same kernels
 //         binding   a bound plan: its parameters, for each way that a run has wanted
 //
-// A new binding of a layout finds the program that its kernels fit, or makes one. A slot's parameter buffer holds the parameters
-// of the binding that ran on it last and is written again when another one does; the slot's earlier executions are over then.
-// Used by the device's thread alone.
+// A new binding of a layout finds the program that its kernels fit, or makes one. A slot's parameter buffer holds the
+// parameters of the binding that ran on it last and is written again when another one does; the slot's earlier
+// executions are over then. Used by the device's thread alone.
 #pragma once
 
 #include "vulkan/chunk_submission.hpp"
@@ -83,7 +83,8 @@ struct installed_binding {
   bound_plan_ptr bound;
   device_index self = 0;
   std::shared_ptr<installed_layout> layout;
-  /// What each of the layout's appends is to have room for; empty if some cache has no elements, or is too large to be bound.
+  /// What each of the layout's appends is to have room for; empty if some cache has no elements, or is too large to be
+  /// bound.
   std::vector<cache_room> rooms;
   std::array<way, 2> ways; // by `cache_way`
   std::atomic<int64_t> in_flight{0};
@@ -96,7 +97,8 @@ public:
   installations(memory_pool& arenas, memory_pool& parameters, int64_t most_cache_bytes)
       : arenas_(arenas), parameters_(parameters), most_cache_bytes_(most_cache_bytes) {}
 
-  /// Installs a bound plan as plan device `self`, for the way in which chunks ran last. Throws what `make_program` throws.
+  /// Installs a bound plan as plan device `self`, for the way in which chunks ran last. Throws what `make_program`
+  /// throws.
   void add(bound_plan_ptr bound, device_index self, const install_tools& tools);
 
   /// Returns an installed bound plan.
@@ -108,12 +110,14 @@ public:
   }
   void make_way(installed_binding& binding, cache_way how, const install_tools& tools);
 
-  /// Returns whether slot `index` of the program that the binding runs in a way is there: if not, `slot_of` takes memory.
+  /// Returns whether slot `index` of the program that the binding runs in a way is there: if not, `slot_of` takes
+  /// memory.
   static bool has_slot(const installed_binding& binding, cache_way how, uint32_t index) {
     const auto& slots = binding.ways.at(static_cast<size_t>(how)).on->slots;
     return index < slots.size() && slots[index];
   }
-  /// Returns slot `index` of the program that the binding runs in a way, with the binding's parameters in it, made where it is not there yet.
+  /// Returns slot `index` of the program that the binding runs in a way, with the binding's parameters in it, made
+  /// where it is not there yet.
   program_slot& slot_of(const installed_binding& binding, cache_way how, uint32_t index);
 
   /// Forgets a bound plan, as soon as none of its chunks is in flight.

@@ -14,8 +14,8 @@ constexpr std::string_view write_after_write = "SYNC-HAZARD-WRITE-AFTER-WRITE";
 
 constexpr VkValidationFeatureEnableEXT wanted_checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
 
-/// Keeps the first instance that ends until the process does; returns whether this is it. When the last one is destroyed the loader unloads
-/// the drivers, and NVIDIA's (580) does not start again after some tens of times.
+/// Keeps the first instance that ends until the process does; returns whether this is it. When the last one is
+/// destroyed the loader unloads the drivers, and NVIDIA's (580) does not start again after some tens of times.
 bool is_kept(VkInstance ended) {
   static std::atomic<VkInstance> kept{};
   VkInstance none = VK_NULL_HANDLE;

@@ -43,8 +43,9 @@ public:
   /// Returns what the validation layer has said so far.
   std::vector<std::string> messages() const;
 
-  /// While one lives, this thread records launches that write other elements of a range than those before in the same wave: parts of one tensor's
-  /// rows. The validation layer knows ranges only and takes them for writes of the same; what it says of writes after writes is not kept.
+  /// While one lives, this thread records launches that write other elements of a range than those before in the same
+  /// wave: parts of one tensor's rows. The validation layer knows ranges only and takes them for writes of the same;
+  /// what it says of writes after writes is not kept.
   class writing_parts {
   public:
     explicit writing_parts(const instance& owner);

@@ -9,7 +9,8 @@ namespace troupe::vulkan {
 namespace {
 
 constexpr int64_t block_bytes = int64_t{64} << 20;
-/// Of parameters, which are few: mapped device memory is a small window on many GPUs. The host's memory begins with this: drivers keep all of it resident.
+/// Of parameters, which are few: mapped device memory is a small window on many GPUs. The host's memory begins with
+/// this: drivers keep all of it resident.
 constexpr int64_t small_block_bytes = int64_t{1} << 20;
 constexpr int64_t granularity = 256;
 

@@ -1,12 +1,13 @@
 // GPU memory: buffers cut out of larger blocks, because drivers allow few allocations and each is slow.
 //
-// A block is one VkBuffer with its VkDeviceMemory; allocations are ranges of it, found first-fit in an ordered free list.
-// Requests over half the largest block get a block of their own. Blocks of the host's memory begin small and double, since they stay
-// resident. A pool serves one use (memory_use); blocks that become empty are freed, except one, which goes when it is in the way. Thread-safe, so that what a submission holds may end on any thread.
+// A block is one VkBuffer with its VkDeviceMemory; allocations are ranges of it, found first-fit in an ordered free
+// list. Requests over half the largest block get a block of their own. Blocks of the host's memory begin small and
+// double, since they stay resident. A pool serves one use (memory_use); blocks that become empty are freed, except one,
+// which goes when it is in the way. Thread-safe, so that what a submission holds may end on any thread.
 //
 // Mapped memory that is not coherent is flushed after the host wrote (`flush`) and invalidated before it reads
-// (`invalidate`). In the forced non-coherent mode of the tests the host sees a shadow copy that only those two move, so that
-// a forgotten one is a wrong result on any driver.
+// (`invalidate`). In the forced non-coherent mode of the tests the host sees a shadow copy that only those two move, so
+// that a forgotten one is a wrong result on any driver.
 #pragma once
 
 #include "vulkan/device_choice.hpp"
@@ -54,7 +55,8 @@ public:
   /// The pool never takes more than `limit` bytes from the driver.
   memory_pool(device_context& context, memory_use use, bool force_non_coherent, int64_t limit = INT64_MAX);
 
-  /// Returns at least `bytes` bytes at a multiple of 256; throws `errc::out_of_memory` with what was asked for and what is left.
+  /// Returns at least `bytes` bytes at a multiple of 256; throws `errc::out_of_memory` with what was asked for and what
+  /// is left.
   allocation allocate(int64_t bytes);
 
   /// Bytes that the pool has from the driver.
@@ -68,7 +70,8 @@ private:
   allocation find_gap(int64_t bytes);
   /// Returns the bytes of the next block that several allocations share, the first of which wants `bytes`.
   int64_t shared_block_bytes(int64_t bytes) const;
-  /// Whether a block that has become empty may stay: as the only one of the device's memory; of the host's, which is small, as the only empty one.
+  /// Whether a block that has become empty may stay: as the only one of the device's memory; of the host's, which is
+  /// small, as the only empty one.
   bool may_keep(const memory_block& empty) const;
   void add_block(int64_t bytes);
   std::shared_ptr<memory_block> make_block(int64_t bytes) const;

@@ -1,8 +1,9 @@
 // The file that keeps a driver's compiled pipelines between runs of the program.
 //
-// Its name says which GPU, driver and shaders it is for, so that any change is a miss; its content has a checksum, because a
-// driver that is handed a damaged cache may crash. A file that cannot be read or written is no error: pipelines are then
-// compiled again. Drivers only ever add to their caches, so a file that has become too large is begun anew.
+// Its name says which GPU, driver and shaders it is for, so that any change is a miss; its content has a checksum,
+// because a driver that is handed a damaged cache may crash. A file that cannot be read or written is no error:
+// pipelines are then compiled again. Drivers only ever add to their caches, so a file that has become too large is
+// begun anew.
 #pragma once
 
 #include "launch/kernel_choices.hpp"
@@ -15,7 +16,8 @@ namespace troupe::vulkan {
 /// Returns the file's path in the user's cache folder (XDG_CACHE_HOME, else ~/.cache); empty if there is none.
 std::string pipeline_file_path(const gpu_snapshot& s);
 
-/// Returns what choices of kernels on a GPU depend on besides their launches: each shader's code, and the driver. Lives as long as the process.
+/// Returns what choices of kernels on a GPU depend on besides their launches: each shader's code, and the driver. Lives
+/// as long as the process.
 shader_revision shader_revisions_of(const gpu_snapshot& s);
 
 /// Returns the content of `path`, empty if it is missing, damaged, or larger than `max_bytes`.

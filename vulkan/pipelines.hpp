@@ -1,8 +1,8 @@
 // Compute pipelines, one for each shader, its constants and number of buffers; compiled once, kept in memory
 // and, as the driver's binary, in a file of the user's cache folder (pipeline_file.hpp).
 //
-// Programs hold the pipelines that they run. Of those that no program holds, some hundred are kept for programs to come, those
-// that were asked for last.
+// Programs hold the pipelines that they run. Of those that no program holds, some hundred are kept for programs to
+// come, those that were asked for last.
 //
 // `prepare` compiles what is missing on several threads, because drivers take milliseconds for each.
 #pragma once
@@ -38,13 +38,13 @@ class pipelines {
 public:
   using handle = std::shared_ptr<const pipeline_handle>;
 
-  /// `alter`, where it is not empty, makes the code that is compiled from a shader's. Keeps at most `max_unused` pipelines that
-  /// nobody holds.
+  /// `alter`, where it is not empty, makes the code that is compiled from a shader's. Keeps at most `max_unused`
+  /// pipelines that nobody holds.
   explicit pipelines(device_context& context, shader_filter alter = {}, size_t max_unused = 512);
   ~pipelines();
 
-  /// Compiles those of `keys` that are not there yet, and returns them all, each once. Throws what the driver reports, naming the
-  /// shader.
+  /// Compiles those of `keys` that are not there yet, and returns them all, each once. Throws what the driver reports,
+  /// naming the shader.
   [[nodiscard]] std::vector<handle> prepare(std::span<const pipeline_key> keys);
 
   /// Returns a prepared pipeline that is held.

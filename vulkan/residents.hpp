@@ -1,15 +1,16 @@
 // Values that stay on a GPU between runs (device/resident.hpp): their memory, and their way to and from the host.
 //
-// A handle knows its value by a number, a place in a table of the device's where the memory is; a handle that ends, on any thread, leaves its
-// number in a list that the device's thread works off (`reclaim`). So handles may outlive the device: then there is nothing left
-// to free. A submission holds the handles that it uses, and all else that it needs, until it is complete, so that nothing comes back
-// too early.
+// A handle knows its value by a number, a place in a table of the device's where the memory is; a handle that ends, on
+// any thread, leaves its number in a list that the device's thread works off (`reclaim`). So handles may outlive the
+// device: then there is nothing left to free. A submission holds the handles that it uses, and all else that it needs,
+// until it is complete, so that nothing comes back too early.
 //
-// Caches that grow in place lie with their positions first, in memory that has room for more (cache_rows.hpp): then the values of several steps are the
-// same bytes, each as many of them as it has rows. Rows are written once: an append goes after a value in place if there is no
-// longer value; else, and where no room is left, it gets memory of its own, to which the rows before are copied, and which
-// the value before moves to. So no handle's elements ever change. What takes time of a step is done while the one before is on its way: caches that have
-// grown in place are likely to grow by as much again, all together, so their next values are made then (`grow_ahead`).
+// Caches that grow in place lie with their positions first, in memory that has room for more (cache_rows.hpp): then the
+// values of several steps are the same bytes, each as many of them as it has rows. Rows are written once: an append
+// goes after a value in place if there is no longer value; else, and where no room is left, it gets memory of its own,
+// to which the rows before are copied, and which the value before moves to. So no handle's elements ever change. What
+// takes time of a step is done while the one before is on its way: caches that have grown in place are likely to grow
+// by as much again, all together, so their next values are made then (`grow_ahead`).
 //
 // All but the handles is used by the device's thread alone.
 #pragma once
@@ -45,21 +46,23 @@ public:
   /// Returns a chunk's value if it is on this device; else null: it is in the host's memory.
   const device_tensor& find(const moved_value& value) const { return value.resident_on(name_); }
 
-  /// Returns where the elements of `value`, which has some, are in their usual order. Those of a cache that grows are copied to memory of
-  /// their own: adds to `before` what must be done before. Throws `errc::invalid_argument` where it is not this device's.
+  /// Returns where the elements of `value`, which has some, are in their usual order. Those of a cache that grows are
+  /// copied to memory of their own: adds to `before` what must be done before. Throws `errc::invalid_argument` where it
+  /// is not this device's.
   value_place place_of(const device_tensor& value, row_moves& before);
 
-  /// Adds to `grown` a cache of `dims` that begins with the rows of `past`; those behind are not there yet. It has memory for `room` positions
-  /// at least if it is not in that of `past`, which then moves there too. Adds to `before` what must be done before, and throws, as `place_of`
-  /// does.
+  /// Adds to `grown` a cache of `dims` that begins with the rows of `past`; those behind are not there yet. It has
+  /// memory for `room` positions at least if it is not in that of `past`, which then moves there too. Adds to `before`
+  /// what must be done before, and throws, as `place_of` does.
   void extend(const device_tensor& past, const shape& dims, int64_t room, grown_caches& grown, row_moves& before);
 
-  /// Returns the caches that a run wants if they have been made ahead, just these and in this order; else nullopt: they are to be extended.
-  /// What a run wants is looked at only as far as it is given here, so values of other devices may be among it.
+  /// Returns the caches that a run wants if they have been made ahead, just these and in this order; else nullopt: they
+  /// are to be extended. What a run wants is looked at only as far as it is given here, so values of other devices may
+  /// be among it.
   std::optional<grown_caches> take_ahead(std::span<const wanted_cache> wanted);
 
-  /// Makes what caches that have grown in place since the last call will be if they grow by as much again: for when the GPU is at work. Nothing
-  /// is made if there is no room.
+  /// Makes what caches that have grown in place since the last call will be if they grow by as much again: for when the
+  /// GPU is at work. Nothing is made if there is no room.
   void grow_ahead() noexcept;
 
   /// Copies a value to the host, or a host tensor to a new value, after everything submitted to `queue`. See `device`.

@@ -1,6 +1,6 @@
-// Copies of whole caches between the orders in which they lie (cache_rows.hpp), in a submission of their own before the chunk or the
-// copy to the host that needs them: where a cache begins to grow in place, has no room left, has been appended to by another run, or
-// leaves.
+// Copies of whole caches between the orders in which they lie (cache_rows.hpp), in a submission of their own before the
+// chunk or the copy to the host that needs them: where a cache begins to grow in place, has no room left, has been
+// appended to by another run, or leaves.
 #pragma once
 
 #include "vulkan/cache_rows.hpp"

@@ -1,5 +1,5 @@
-// What a driver reports of one GPU, as plain data: every decision (device_choice.hpp) is a pure function of it, so that it
-// can be tested on fabricated GPUs.
+// What a driver reports of one GPU, as plain data: every decision (device_choice.hpp) is a pure function of it, so that
+// it can be tested on fabricated GPUs.
 #pragma once
 
 #include <vulkan/vulkan.h>

@@ -55,8 +55,8 @@ void for_each_instruction(std::span<const uint32_t> code, F&& f) {
     f(code.subspan(at, code[at] >> 16));
 }
 
-/// The uniform block of a kernel's parameters: its variable and its struct; 0 if there is none. Another block at the same place, which leaves the first words out, is
-/// none.
+/// The uniform block of a kernel's parameters: its variable and its struct; 0 if there is none. Another block at the
+/// same place, which leaves the first words out, is none.
 struct parameter_block {
   uint32_t variable = 0, type = 0;
 };

@@ -1,5 +1,5 @@
-// Values that kernels read or write where they are staged, so that nothing is copied between staging memory and the arena: a copy and its barrier take
-// 5 µs of a GPU's time. Decided from the plan alone; no Vulkan call.
+// Values that kernels read or write where they are staged, so that nothing is copied between staging memory and the
+// arena: a copy and its barrier take 5 µs of a GPU's time. Decided from the plan alone; no Vulkan call.
 //
 // - An input that the host has written to the GPU's own memory, if the kernels of one chunk are all that read it.
 // - A result that no kernel of this device reads, and that leaves by one chunk, which makes it: kernels write it to the host's memory.

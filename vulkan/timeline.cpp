@@ -8,9 +8,9 @@
 namespace troupe::vulkan {
 namespace {
 
-/// A blocked thread wakes 100 to 300 µs after a GPU is done (H200, a virtual machine), so the waiter looks at the value for
-/// some time before it blocks, longer than most inference takes, and then for the next submission, which else it may hear of when that is done.
-/// A software GPU computes on the cores that this would keep busy.
+/// A blocked thread wakes 100 to 300 µs after a GPU is done (H200, a virtual machine), so the waiter looks at the value
+/// for some time before it blocks, longer than most inference takes, and then for the next submission, which else it
+/// may hear of when that is done. A software GPU computes on the cores that this would keep busy.
 constexpr auto poll_time = std::chrono::milliseconds(5);
 constexpr auto software_poll_time = std::chrono::microseconds(20);
 /// After a question that the driver could not answer it is asked again, not at once.
@@ -143,8 +143,8 @@ void timeline::queue_completion(std::list<pending>& one) noexcept {
   changed_.notify_all();
 }
 
-/// A question that there was no memory for says nothing about the submission, which may be at work on what its completion would
-/// free: it is asked again.
+/// A question that there was no memory for says nothing about the submission, which may be at work on what its
+/// completion would free: it is asked again.
 VkResult timeline::wait_for(const pending& p) {
   for (;;) {
     const VkResult result = ask_for(p);

@@ -1,13 +1,15 @@
 // The timelines of a device's queues, and the thread that waits for them.
 //
-// A device has lanes: work, and copies beside it on queues of their own if there are such. Every submission has the next value of
-// its lane's timeline: values only grow, and the lane's semaphore signals each at most once. The waiter is a thread of its own, so that the submitter
-// never blocks; it calls the completions in the order of the submissions, whatever their lane. (It is a thread and not a CAF actor
-// because this folder does not know actors; its mailbox is `pending_`.)
+// A device has lanes: work, and copies beside it on queues of their own if there are such. Every submission has the
+// next value of its lane's timeline: values only grow, and the lane's semaphore signals each at most once. The waiter
+// is a thread of its own, so that the submitter never blocks; it calls the completions in the order of the submissions,
+// whatever their lane. (It is a thread and not a CAF actor because this folder does not know actors; its mailbox is
+// `pending_`.)
 //
-// A semaphore that is signalled interrupts a core of the host, for 30 µs: a thread that this run needs may be on it. So where commands end with a
-// timestamp and nothing else is in flight in their lane, the waiter looks for that timestamp. The semaphore is signalled only if something
-// comes to need it: the next submission, one of another lane that waits for this one, or a waiter that has looked for long enough.
+// A semaphore that is signalled interrupts a core of the host, for 30 µs: a thread that this run needs may be on it. So
+// where commands end with a timestamp and nothing else is in flight in their lane, the waiter looks for that timestamp.
+// The semaphore is signalled only if something comes to need it: the next submission, one of another lane that waits
+// for this one, or a waiter that has looked for long enough.
 #pragma once
 
 #include "vulkan/device_context.hpp"
@@ -32,8 +34,8 @@ struct submission {
   uint64_t value = 0;
 };
 
-/// A timestamp that is the last command of a submission, so that all of these have been executed if it can be read; the host has reset it
-/// before. Null: there is none.
+/// A timestamp that is the last command of a submission, so that all of these have been executed if it can be read; the
+/// host has reset it before. Null: there is none.
 struct end_stamp {
   VkQueryPool queries = VK_NULL_HANDLE;
   uint32_t index = 0;
@@ -47,18 +49,20 @@ enum class end_signal : uint8_t {
 
 class timeline {
 public:
-  /// `ends` nullopt: by timestamps for hardware, unless the validation layer is loaded, which knows no ends but those of semaphores.
+  /// `ends` nullopt: by timestamps for hardware, unless the validation layer is loaded, which knows no ends but those
+  /// of semaphores.
   explicit timeline(device_context& context, std::optional<end_signal> ends = std::nullopt);
   /// Waits for what has been submitted, unless the device is lost.
   ~timeline();
 
-  /// Submits `commands`, to start when `after` is complete, and returns at once; `done` (may be null) is called by the waiter's
-  /// thread. Throws `errc::device_lost` and other errors of the driver: then nothing is submitted and `done` is not called. Used by
-  /// one thread at a time.
+  /// Submits `commands`, to start when `after` is complete, and returns at once; `done` (may be null) is called by the
+  /// waiter's thread. Throws `errc::device_lost` and other errors of the driver: then nothing is submitted and `done`
+  /// is not called. Used by one thread at a time.
   submission submit(std::span<const VkCommandBuffer> commands, completion done, lane on = lane::work,
                     std::initializer_list<submission> after = {}, end_stamp end = {});
 
-  /// Submits commands that are a part of the next submission in the lane, which is complete after them too. Throws as `submit` does.
+  /// Submits commands that are a part of the next submission in the lane, which is complete after them too. Throws as
+  /// `submit` does.
   void submit_part(std::span<const VkCommandBuffer> commands, lane on, std::initializer_list<submission> after = {});
 
   /// Calls `done` after the completions of everything submitted so far.

@@ -1,11 +1,11 @@
 // Brings bytes of the host to device memory when a plan is installed: weights, parameter blocks, host-known values.
 //
-// Each installation has one of its own. Copies that are on their way keep the memory that they write, and the end of the uploader
-// waits for them: so an installation may fail at any point and free what it has made so far.
+// Each installation has one of its own. Copies that are on their way keep the memory that they write, and the end of
+// the uploader waits for them: so an installation may fail at any point and free what it has made so far.
 //
-// Mapped device memory is written directly. Otherwise bytes pass through two pieces of mapped staging memory, as large as what they have held: while the
-// device copies one, the host fills the other, or makes and allocates what is next. Pages of a mapped file are given back piece
-// by piece. The bytes are complete when `finish` returns.
+// Mapped device memory is written directly. Otherwise bytes pass through two pieces of mapped staging memory, as large
+// as what they have held: while the device copies one, the host fills the other, or makes and allocates what is next.
+// Pages of a mapped file are given back piece by piece. The bytes are complete when `finish` returns.
 #pragma once
 
 #include "vulkan/memory.hpp"
@@ -24,8 +24,8 @@ public:
   uploader(device_context& context, memory_pool& staging, timeline& queue, bool always_stage = false);
   ~uploader();
 
-  /// Copies `bytes` to `target`, from its beginning. `bytes` may be reused when this returns. Throws what the driver reports, of
-  /// copies begun before too.
+  /// Copies `bytes` to `target`, from its beginning. `bytes` may be reused when this returns. Throws what the driver
+  /// reports, of copies begun before too.
   void upload(std::span<const std::byte> bytes, const std::shared_ptr<const allocation>& target);
   /// Waits until everything uploaded is there. Throws as `upload` does.
   void finish();

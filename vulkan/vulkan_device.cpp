@@ -25,8 +25,8 @@ size_t max_imports(const gpu_snapshot& s) {
   return s.max_allocations / 2;
 }
 
-/// Writes a value to mapped memory of the GPU or of the host, as what `conversion` makes of it if there is one. What is written to the GPU's memory is small: threads that are
-/// awake help, others would have to wake up.
+/// Writes a value to mapped memory of the GPU or of the host, as what `conversion` makes of it if there is one. What is
+/// written to the GPU's memory is small: threads that are awake help, others would have to wake up.
 void write_upload(const tensor& value, std::byte* to, const input_conversion* conversion) {
   constexpr int64_t piece = 32 << 10, copied_in_parallel = 1 << 20; // bytes
   const int64_t bytes = value.bytes(), width = bytes / value.size();

@@ -1,7 +1,8 @@
-// A GPU as a device: chunks are recorded command buffers, submitted without waiting; a waiter thread completes them in order.
+// A GPU as a device: chunks are recorded command buffers, submitted without waiting; a waiter thread completes them in
+// order.
 //
-// Threads: the owner calls everything from one thread; completions run on the timeline's waiter thread, which touches only
-// what a submission holds (its tensors, its staging memory, atomic counters).
+// Threads: the owner calls everything from one thread; completions run on the timeline's waiter thread, which touches
+// only what a submission holds (its tensors, its staging memory, atomic counters).
 #pragma once
 
 #include "device/device.hpp"
@@ -32,9 +33,11 @@ struct vulkan_device_options {
   bool prefer_plain = false;
   /// Bytes of device memory that it may take, if that is less than the GPU has.
   int64_t memory_limit = INT64_MAX;
-  /// From this submission on (counted from 1, uploads of weights included) the driver seems to say that the device is lost.
+  /// From this submission on (counted from 1, uploads of weights included) the driver seems to say that the device is
+  /// lost.
   uint64_t lose_at = UINT64_MAX;
-  /// Whether parameters that never change are constants of kernels; nullopt: if the driver compiles for hardware, which is quicker than for a CPU.
+  /// Whether parameters that never change are constants of kernels; nullopt: if the driver compiles for hardware, which
+  /// is quicker than for a CPU.
   std::optional<bool> constant_blocks;
   /// How the ends of its work are told; nullopt: as is usual there.
   std::optional<end_signal> ends;

@@ -49,7 +49,8 @@ std::string hash_of(const X509* certificate) {
 
 } // namespace
 
-/// Other than OpenSSL's own socket it raises no SIGPIPE in whatever thread writes to it, and needs no system call for each record.
+/// Other than OpenSSL's own socket it raises no SIGPIPE in whatever thread writes to it, and needs no system call for
+/// each record.
 struct record_buffer {
   int fd;
   bool reads_ahead = false; // what it has read is in nobody's poll

@@ -12,8 +12,8 @@ namespace troupe::actors {
 /// What TLS connections of one `network` share; null for plain TCP.
 using tls_context = std::shared_ptr<ssl_ctx_st>;
 
-/// Reads and checks credentials: TLS 1.3, both sides with a certificate of the cluster's CA. Null if they are insecure. Throws
-/// `errc::invalid_argument` if they are missing, unreadable, expired, or do not belong together.
+/// Reads and checks credentials: TLS 1.3, both sides with a certificate of the cluster's CA. Null if they are insecure.
+/// Throws `errc::invalid_argument` if they are missing, unreadable, expired, or do not belong together.
 tls_context make_tls_context(const host_credentials& c);
 
 /// Returns our own certificate, by its hash, as the other side sees it (`channel::peer`); empty without TLS.
@@ -39,8 +39,8 @@ public:
 
   /// Goes on with TLS's handshake and the exchange of greetings; `done` once both have happened.
   progress shake_hands();
-  /// Moves at most `size` bytes, at least one if `done`; `moved` says how many. After `wants_output` the next `write` begins with the same
-  /// bytes.
+  /// Moves at most `size` bytes, at least one if `done`; `moved` says how many. After `wants_output` the next `write`
+  /// begins with the same bytes.
   progress read(void* to, size_t size, size_t& moved);
   progress write(const void* from, size_t size, size_t& moved);
   /// At least the bytes that have been received but not read. No poll tells of them.

@@ -12,8 +12,8 @@
 
 namespace troupe::actors {
 
-/// The connections of one actor system that are open. CAF's own watch looks at whole messages, so it would cut a slow connection in the
-/// middle of a long one; this one looks at bytes. Thread-safe.
+/// The connections of one actor system that are open. CAF's own watch looks at whole messages, so it would cut a slow
+/// connection in the middle of a long one; this one looks at bytes. Thread-safe.
 class open_connections {
 public:
   using clock = std::chrono::steady_clock;
@@ -50,8 +50,8 @@ private:
   std::vector<std::shared_ptr<entry>> all_;
 };
 
-/// Returns a connection for CAF's broker; the channel has shaken hands. What may be said on it is what a `guard` with this view admits, and
-/// the other side may be no node that somebody else is.
+/// Returns a connection for CAF's broker; the channel has shaken hands. What may be said on it is what a `guard` with
+/// this view admits, and the other side may be no node that somebody else is.
 caf::io::scribe_ptr make_scribe(caf::io::network::default_multiplexer& multiplexer, channel at,
                                 open_connections& connections, guard::view view);
 

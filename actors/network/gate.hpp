@@ -1,5 +1,6 @@
-// The door to the street: accepts connections and hands on those that have shaken hands. A connection that has not has no name yet:
-// such are limited in number and age, so that strangers can neither use up descriptors nor keep members out.
+// The door to the street: accepts connections and hands on those that have shaken hands. A connection that has not has
+// no name yet: such are limited in number and age, so that strangers can neither use up descriptors nor keep members
+// out.
 #pragma once
 
 #include "actors/network/channel.hpp"

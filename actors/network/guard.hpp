@@ -1,6 +1,7 @@
-// What the other side of a connection may say to CAF: what troupe's own nodes say, and nothing else. CAF (0.17.6) trusts its peers: a head
-// without the payload that should follow is a null pointer to it, messages in messages are a recursion without end, a length is allocated
-// before it is compared, and anybody may speak for any node to any actor (README.md).
+// What the other side of a connection may say to CAF: what troupe's own nodes say, and nothing else. CAF (0.17.6)
+// trusts its peers: a head without the payload that should follow is a null pointer to it, messages in messages are a
+// recursion without end, a length is allocated before it is compared, and anybody may speak for any node to any actor
+// (README.md).
 #pragma once
 
 #include <caf/node_id.hpp>
@@ -36,8 +37,8 @@ public:
 
   explicit guard(view v) : view_(std::move(v)) {}
 
-  /// Looks at a block as CAF reads them: a head, or the payload that the head before it announces. False: the connection must end, and
-  /// CAF must not see the block.
+  /// Looks at a block as CAF reads them: a head, or the payload that the head before it announces. False: the
+  /// connection must end, and CAF must not see the block.
   bool admits(std::span<const uint8_t> block);
 
 private:

@@ -43,13 +43,14 @@ struct shared_end {
 
 namespace {
 
-// The memory of the largest frame handled so far, for the next one: the pages of a fresh MiB cost more than its way through the socket. Frames are
-// read and handled by one thread, that of CAF's multiplexer, since it has no workers (node.cpp).
+// The memory of the largest frame handled so far, for the next one: the pages of a fresh MiB cost more than its way
+// through the socket. Frames are read and handled by one thread, that of CAF's multiplexer, since it has no workers
+// (node.cpp).
 thread_local remote::frame spare;
 constexpr size_t longest_spare = size_t{2} << 20;
 
-// How often an end asks whether the other is still there. That the process is gone, CAF tells; but one that has lost this connection
-// and made another is still connected, and its old ends are not there.
+// How often an end asks whether the other is still there. That the process is gone, CAF tells; but one that has lost
+// this connection and made another is still connected, and its old ends are not there.
 constexpr std::chrono::seconds asking_interval{1};
 // How long an end stays until the other has heard of its close, which comes after all frames.
 constexpr std::chrono::seconds leaving_limit{1};
@@ -63,11 +64,12 @@ struct end_state {
   std::string over_because;
   bool leaving = false; // the handler has been told
 };
-// In the thread of CAF's multiplexer, which has the bytes: a thread of its own would cost each frame two changes of threads.
+// In the thread of CAF's multiplexer, which has the bytes: a thread of its own would cost each frame two changes of
+// threads.
 using end_actor = caf::stateful_actor<end_state, caf::io::broker>;
 
-/// Tells the actor something later. Not from itself: a broker of CAF leaves what comes after its end in its mailbox, and what names it as
-/// the sender there would keep it for ever.
+/// Tells the actor something later. Not from itself: a broker of CAF leaves what comes after its end in its mailbox,
+/// and what names it as the sender there would keep it for ever.
 template <class T>
 void remind(end_actor* self, std::chrono::seconds after, T what) {
   caf::delayed_anon_send(caf::actor_cast<caf::actor>(self), after, what);
@@ -147,7 +149,8 @@ void peer_gone(end_actor* self, const char* why) {
     s.over_because = why; // what has come is delivered first, once somebody listens
 }
 
-/// Asks as long as there is a peer; without a time limit, since handlers may take their time, and CAF tells who is gone.
+/// Asks as long as there is a peer; without a time limit, since handlers may take their time, and CAF tells who is
+/// gone.
 void ask_peer(end_actor* self) {
   if (self->state.peer)
     self->request(self->state.peer, caf::infinite, caf::ping_atom_v)

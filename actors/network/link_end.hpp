@@ -1,5 +1,5 @@
-// A link's two ends are actors: a frame is a message from one to the other, each monitors the other. The door is what callers reach
-// first: they show it their hello and their end, and get the welcome and the other end.
+// A link's two ends are actors: a frame is a message from one to the other, each monitors the other. The door is what
+// callers reach first: they show it their hello and their end, and get the welcome and the other end.
 #pragma once
 
 #include "actors/network.hpp"
@@ -24,8 +24,8 @@ caf::error inspect(caf::serializer& sink, frame_message& x);
 caf::error inspect(caf::deserializer& source, frame_message& x);
 std::string to_string(const frame_message& x);
 
-/// A caller's hello and its end → whether it is taken (1) or not (0), the welcome or the reason why not, and the end here. CAF compares
-/// this signature when hosts connect, before any message of ours: it must never change.
+/// A caller's hello and its end → whether it is taken (1) or not (0), the welcome or the reason why not, and the end
+/// here. CAF compares this signature when hosts connect, before any message of ours: it must never change.
 using door_actor =
     caf::typed_actor<caf::replies_to<frame_message, caf::actor>::with<uint8_t, frame_message, caf::actor>>;
 

@@ -22,8 +22,8 @@ constexpr auto heartbeat_interval = 200ms;
 constexpr auto watch_interval = 100ms;
 constexpr auto closing_limit = 2s; // for handlers that are under way
 
-/// CAF's broker without its question for a spawn server: nobody spawns actors from afar here, and CAF keeps an actor for each process
-/// that it has ever asked. It answers pings after all that it was told before.
+/// CAF's broker without its question for a spawn server: nobody spawns actors from afar here, and CAF keeps an actor
+/// for each process that it has ever asked. It answers pings after all that it was told before.
 class node_broker final : public caf::io::basp_broker {
 public:
   using basp_broker::basp_broker;
@@ -65,8 +65,9 @@ caf::timespan left_until(time_limit_point end) {
   fail(errc::io, "{} ended the connection before it could {}; is it a troupe worker of this version?", where, what);
 }
 
-/// Waits until the broker has heard all that it has been told. What it has not names the door that said it, for a broker keeps its mailbox
-/// until its system has ended; and the system's end waits for the door's thread, which ends once nobody names the door.
+/// Waits until the broker has heard all that it has been told. What it has not names the door that said it, for a
+/// broker keeps its mailbox until its system has ended; and the system's end waits for the door's thread, which ends
+/// once nobody names the door.
 bool has_heard_all(caf::actor_system& system, const caf::actor& broker, time_limit_point end) {
   bool heard = false;
   caf::scoped_actor self(system);
@@ -75,8 +76,8 @@ bool has_heard_all(caf::actor_system& system, const caf::actor& broker, time_lim
   return heard;
 }
 
-/// Waits for the end of links and doors, then of connections: a node that ends before its connections leaks in CAF what it has still
-/// to hear of them. Returns whether all is over within `closing_limit`.
+/// Waits for the end of links and doors, then of connections: a node that ends before its connections leaks in CAF what
+/// it has still to hear of them. Returns whether all is over within `closing_limit`.
 bool await_end(const node::parts& parts, const caf::actor& broker) {
   const auto end = std::chrono::steady_clock::now() + closing_limit;
   const auto is_over = [&](auto count) {

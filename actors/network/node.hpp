@@ -9,7 +9,8 @@
 
 namespace troupe::actors {
 
-/// Calls or is called, never both: two nodes that call each other at once would each drop the other's connection as redundant.
+/// Calls or is called, never both: two nodes that call each other at once would each drop the other's connection as
+/// redundant.
 class node {
 public:
   /// `certificate`: the owner's, by its hash; empty without TLS.
@@ -26,7 +27,8 @@ public:
 
   /// Takes over a connection of which the other side calls, and shows it the door.
   void be_called(channel at, uint16_t port, const door_actor& door);
-  /// Takes over a connection by which we call; returns the door of the other side. Throws `errc::io` or `errc::timeout`, with `where`.
+  /// Takes over a connection by which we call; returns the door of the other side. Throws `errc::io` or
+  /// `errc::timeout`, with `where`.
   door_actor call(channel at, uint16_t port, const std::string& where, time_limit_point end);
   /// Whether the connection to a door is still there.
   static bool reaches(const door_actor& door);

@@ -33,7 +33,8 @@ private:
 /// Waits until `fd` is ready for `events` (poll's); returns false if that takes until `end`.
 bool wait_for(int fd, short events, time_limit_point end);
 
-/// Connects, trying each of the host's addresses. The socket does not block. Throws `errc::io` or `errc::timeout`, naming the endpoint.
+/// Connects, trying each of the host's addresses. The socket does not block. Throws `errc::io` or `errc::timeout`,
+/// naming the endpoint.
 file_descriptor connect_to(const std::string& host, uint16_t port, time_limit_point end);
 
 /// Listens; port 0 is any free one. Returns the socket, which does not block, and the port. Throws `errc::io`.

@@ -1,5 +1,5 @@
-// A program that is built against an installed troupe: classify FOLDER classifies the handwritten digits of examples/digits by the CPU.
-// By pkg-config: g++ -std=c++20 classify.cpp $(pkg-config --cflags --libs troupe)
+// A program that is built against an installed troupe: classify FOLDER classifies the handwritten digits of
+// examples/digits by the CPU. By pkg-config: g++ -std=c++20 classify.cpp $(pkg-config --cflags --libs troupe)
 #include <troupe/troupe.hpp>
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // A strategy of one's own: wakes as few devices as the load needs.
 //
-// Rows go to the first replica, in the order of the devices, that takes one more piece. The next one is asked only if all
-// that waits would keep the ones before it busy for more than three times what these rows take alone. So a little load stays on the first
-// device and the others stay cold; `--strategy work-stealing`, for comparison, keeps all devices busy whatever the load.
+// Rows go to the first replica, in the order of the devices, that takes one more piece. The next one is asked only if
+// all that waits would keep the ones before it busy for more than three times what these rows take alone. So a little
+// load stays on the first device and the others stay cold; `--strategy work-stealing`, for comparison, keeps all
+// devices busy whatever the load.
 //
 // It has no state: what it needs to know of a stream, troupe says.
 #include <troupe/strategy.hpp>

@@ -7,7 +7,8 @@ namespace troupe {
 
 /// A device of an engine.
 struct device_summary {
-  /// Unique among the engine's living devices: "cpu", "vulkan:0", "null"; further instances of one physical device are "cpu#1", "cpu#2" ….
+  /// Unique among the engine's living devices: "cpu", "vulkan:0", "null"; further instances of one physical device are
+  /// "cpu#1", "cpu#2" ….
   std::string name;
   /// "cpu", "vulkan" (a GPU), "null" (runs nothing) or "slow" (the CPU at a part of its speed).
   std::string kind;
@@ -58,15 +59,15 @@ struct device_stats {
   }
 };
 
-/// A tensor in the memory of one device, outside of all arenas: what a run left there (`run_options::keep`), or `engine::put` copied
-/// there. `engine::fetch` brings it to the host.
+/// A tensor in the memory of one device, outside of all arenas: what a run left there (`run_options::keep`), or
+/// `engine::put` copied there. `engine::fetch` brings it to the host.
 ///
-/// A handle is immutable and may cross threads freely. When the last one is gone, on whatever thread, the memory is free: a device
-/// whose memory belongs to one thread reclaims it there, at its next call. Devices that compute in the host's memory have no kind
-/// of their own: the handle holds the host tensor itself.
+/// A handle is immutable and may cross threads freely. When the last one is gone, on whatever thread, the memory is
+/// free: a device whose memory belongs to one thread reclaims it there, at its next call. Devices that compute in the
+/// host's memory have no kind of their own: the handle holds the host tensor itself.
 ///
-/// Loss: a value in a device's own memory is lost with the device. The handle stays; its next use throws errc::device_lost,
-/// naming device and value. A value in the host's memory survives the device that made it.
+/// Loss: a value in a device's own memory is lost with the device. The handle stays; its next use throws
+/// errc::device_lost, naming device and value. A value in the host's memory survives the device that made it.
 class TROUPE_API resident {
 public:
   virtual ~resident() = default;

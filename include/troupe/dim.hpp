@@ -1,7 +1,8 @@
 // Dims that may be symbolic: a number, or an integer expression over named symbols (`batch`, `seq`, `past`).
 //
-// Arithmetic is exact and canonical: two dims that are equal as polynomials compare equal, so `seq + past - past == seq` and
-// `batch * seq * 64 / 64 == batch * seq`. "Not equal" means "not provably equal". Values are immutable and may cross threads.
+// Arithmetic is exact and canonical: two dims that are equal as polynomials compare equal, so `seq + past - past ==
+// seq` and `batch * seq * 64 / 64 == batch * seq`. "Not equal" means "not provably equal". Values are immutable and may
+// cross threads.
 #pragma once
 
 #include "troupe/export.hpp"

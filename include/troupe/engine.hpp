@@ -29,29 +29,30 @@ public:
   /// Returns counters by device, in the same order.
   std::vector<device_stats> stats() const;
 
-  /// Returns a tensor to fill, its bytes uninitialised, in memory that GPUs read without a copy: make a run's large inputs with
-  /// it. The bytes are used again when the last handle dies. Throws `errc::out_of_memory`.
+  /// Returns a tensor to fill, its bytes uninitialised, in memory that GPUs read without a copy: make a run's large
+  /// inputs with it. The bytes are used again when the last handle dies. Throws `errc::out_of_memory`.
   tensor allocate(dtype type, shape dims);
 
   /// Returns a host copy of a value that is on a device; where it is in the host's memory, nothing is copied. Throws
   /// `errc::device_lost` where the device is gone, `errc::invalid_argument` where it is not one of this engine's.
   tensor fetch(const device_tensor& value) const;
 
-  /// Returns a copy of a tensor in the memory of the device called `device`, to be an input of many runs: the tensor's own bytes may
-  /// change afterwards. After much queued work it takes as long as that. Throws
-  /// `errc::invalid_argument`, `errc::out_of_memory`, `errc::device_lost`.
+  /// Returns a copy of a tensor in the memory of the device called `device`, to be an input of many runs: the tensor's
+  /// own bytes may change afterwards. After much queued work it takes as long as that. Throws `errc::invalid_argument`,
+  /// `errc::out_of_memory`, `errc::device_lost`.
   device_tensor put(const tensor& value, const std::string& device) const;
 
-  /// Connects to a worker, as `engine_options::hosts` does: its devices join, for sessions that are open too. If its link ends, they are
-  /// lost, and runs on them are done again on the devices left; if it can be reached again, its devices join again. Throws
-  /// `errc::invalid_argument` for a malformed or taken name or for credentials that cannot be used, `errc::io` and `errc::timeout`,
-  /// saying why, if it cannot be reached or refuses.
+  /// Connects to a worker, as `engine_options::hosts` does: its devices join, for sessions that are open too. If its
+  /// link ends, they are lost, and runs on them are done again on the devices left; if it can be reached again, its
+  /// devices join again. Throws `errc::invalid_argument` for a malformed or taken name or for credentials that cannot
+  /// be used, `errc::io` and `errc::timeout`, saying why, if it cannot be reached or refuses.
   void add_host(const std::string& host);
 
   /// Returns what is known of the other hosts.
   std::vector<host_summary> hosts() const;
 
-  /// Returns the names of the devices that have been lost so far: nothing runs there any more. A new engine may find them well.
+  /// Returns the names of the devices that have been lost so far: nothing runs there any more. A new engine may find
+  /// them well.
   std::vector<std::string> lost_devices() const;
 
   /// Returns why "all" means no GPU on this machine, in words for a person; empty if it means one.

@@ -5,10 +5,11 @@
 
 namespace troupe {
 
-/// Returns the names of the outputs whose bytes a run with such inputs has in common with the session, or with other runs: what does
-/// not depend on the inputs' elements, and in a model with control flow all of them. A caller that lets others write into outputs copies
-/// these first. The bytes of any other output belong to its run, unless they are one of the inputs, or another output, passed on.
-/// Makes the plan where it is not cached. Throws what `session::run` throws for inputs.
+/// Returns the names of the outputs whose bytes a run with such inputs has in common with the session, or with other
+/// runs: what does not depend on the inputs' elements, and in a model with control flow all of them. A caller that lets
+/// others write into outputs copies these first. The bytes of any other output belong to its run, unless they are one
+/// of the inputs, or another output, passed on. Makes the plan where it is not cached. Throws what `session::run`
+/// throws for inputs.
 TROUPE_API std::vector<std::string> shared_outputs(const session& s, const named_tensors& inputs);
 
 /// Returns the inputs that a run may leave out, by name: the file has a value for each, an initializer of the same
@@ -16,9 +17,9 @@ TROUPE_API std::vector<std::string> shared_outputs(const session& s, const named
 /// for the value.
 TROUPE_API std::vector<value_info> optional_inputs(const session& s);
 
-/// Returns warnings for the caller of a run with such inputs, one line each: a device that was named and gets no
-/// node, with the reason; an output whose shape is another than the file declares, which then does not count. Nothing of
-/// a session with a strategy, which decides who takes what. Makes the plan where it is not cached. Throws what
+/// Returns warnings for the caller of a run with such inputs, one line each: a device that was named and gets no node,
+/// with the reason; an output whose shape is another than the file declares, which then does not count. Nothing of a
+/// session with a strategy, which decides who takes what. Makes the plan where it is not cached. Throws what
 /// `session::run` throws for inputs.
 TROUPE_API std::vector<std::string> warnings_of(const session& s, const named_tensors& inputs);
 

@@ -6,9 +6,9 @@
 //   m.output("scores", m.softmax(m.linear(m.flatten(y), w, b)));
 //   auto session = engine.load(m.build());
 //
-// Every call infers types and shapes at once: a call that does not fit throws there, naming the call, and leaves the model as it
-// was. `call` takes any operator of the table (`troupe operators`); the named layers are the common ones. `build` checks the
-// whole and returns what the loader would return for the same model as a file.
+// Every call infers types and shapes at once: a call that does not fit throws there, naming the call, and leaves the
+// model as it was. `call` takes any operator of the table (`troupe operators`); the named layers are the common ones.
+// `build` checks the whole and returns what the loader would return for the same model as a file.
 //
 // A `variable` is a handle that belongs to its builder; it is valid as long as that lives and stays where it is. Not
 // thread-safe.
@@ -52,7 +52,8 @@ private:
   int32_t id_ = -1; // of the value in the graph
 };
 
-/// What a convolution or pooling may say; empty lists are the operator's defaults. `pads` are all begins, then all ends.
+/// What a convolution or pooling may say; empty lists are the operator's defaults. `pads` are all begins, then all
+/// ends.
 struct window_options {
   std::vector<int64_t> strides = {}, pads = {}, dilations = {};
   int64_t group = 1; // convolutions only
@@ -65,8 +66,9 @@ struct call_options {
   size_t outputs = 1;
 };
 
-/// Builds a model (see the top of this file). All members throw `errc::invalid_argument` for handles of another builder and for
-/// names that are taken, `errc::invalid_model` and `errc::unsupported` if an operator does not take what it is given.
+/// Builds a model (see the top of this file). All members throw `errc::invalid_argument` for handles of another builder
+/// and for names that are taken, `errc::invalid_model` and `errc::unsupported` if an operator does not take what it is
+/// given.
 class TROUPE_API model_builder {
 public:
   /// `opset` is ai.onnx's version; 0 is the newest that troupe knows.
@@ -107,8 +109,8 @@ public:
   /// `weight` is [outputs, inputs / group, window…], `bias` [outputs] or absent.
   variable conv(const argument& x, const argument& weight, const argument& bias = variable(),
                 const window_options& options = {});
-  /// Softmax(query · keyᵀ / √size) · value by heads; all three are [batch, sequence, heads · size]. `causal`: a query sees no
-  /// later key.
+  /// Softmax(query · keyᵀ / √size) · value by heads; all three are [batch, sequence, heads · size]. `causal`: a query
+  /// sees no later key.
   variable attention(const argument& query, const argument& key, const argument& value, int64_t heads, bool causal);
 
   // -- windows, normalisation, reduction
@@ -133,7 +135,8 @@ public:
   variable transpose(const argument& x, std::vector<int64_t> order);
   variable concat(const std::vector<argument>& parts, int64_t axis) { return call("Concat", parts, {{"axis", axis}}); }
 
-  /// Returns the model. Throws `errc::invalid_model` if it has no output, or an input or a call that no output depends on.
+  /// Returns the model. Throws `errc::invalid_model` if it has no output, or an input or a call that no output depends
+  /// on.
   built_model build() const;
 
 private:

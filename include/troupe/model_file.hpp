@@ -22,11 +22,13 @@ struct model_metadata {
   std::map<std::string, std::string> properties;
 };
 
-/// Loads a serialized ModelProto, whose bytes need not outlive the call; `engine::load` takes the result. External data is looked
-/// for in `folder`, and refused if that is empty. Throws `errc::invalid_model`, `errc::unsupported`, `errc::io`.
+/// Loads a serialized ModelProto, whose bytes need not outlive the call; `engine::load` takes the result. External data
+/// is looked for in `folder`, and refused if that is empty. Throws `errc::invalid_model`, `errc::unsupported`,
+/// `errc::io`.
 TROUPE_API built_model parse_model(std::span<const std::byte> bytes, const std::filesystem::path& folder = {});
 
-/// Returns what a serialized ModelProto says of itself; no weight is read. Throws `errc::invalid_model` where it is malformed.
+/// Returns what a serialized ModelProto says of itself; no weight is read. Throws `errc::invalid_model` where it is
+/// malformed.
 TROUPE_API model_metadata parse_metadata(std::span<const std::byte> bytes);
 
 /// The same of a file. Throws `errc::io` too.

@@ -24,9 +24,9 @@ TROUPE_API std::string_view to_string(severity how);
 /// What keeps a run or a stream from going faster.
 struct finding {
   troupe::severity severity = troupe::severity::note;
-  /// For programs; of a run: "imbalance", "slow_device", "taking_turns", "moves", "inputs", "outputs", "small_chunks", "one_node",
-  /// "fallback", "prediction"; of a stream: "queue_full", "queue_empty", "requests_late", "replica_lost", "replica_idle",
-  /// "small_pieces".
+  /// For programs; of a run: "imbalance", "slow_device", "taking_turns", "moves", "inputs", "outputs", "small_chunks",
+  /// "one_node", "fallback", "prediction"; of a stream: "queue_full", "queue_empty", "requests_late", "replica_lost",
+  /// "replica_idle", "small_pieces".
   std::string cause;
   std::string where; // the device, devices joined by ", "; of a stream the replica; empty: all
   std::string what;  // in words, with figures
@@ -37,10 +37,12 @@ struct finding {
   double gain = 0;
 };
 
-/// Returns what slows a traced run down (`run_options::trace`), what gains most first; nothing if there is nothing to gain.
+/// Returns what slows a traced run down (`run_options::trace`), what gains most first; nothing if there is nothing to
+/// gain.
 ///
-/// A gain is computed from the trace: its chunks are played through again, in the order of their dependencies and devices, without
-/// what the cause costs; work that would be elsewhere takes as much longer or shorter there as is predicted.
+/// A gain is computed from the trace: its chunks are played through again, in the order of their dependencies and
+/// devices, without what the cause costs; work that would be elsewhere takes as much longer or shorter there as is
+/// predicted.
 TROUPE_API std::vector<finding> find_bottlenecks(const run_trace& trace);
 
 // -- over time
@@ -89,8 +91,8 @@ struct monitor_report {
   monitor_sample last;
 };
 
-/// Returns what samples say, which are in the order of their times; a default report if there are none. Counters that fall, as those of a device that was
-/// opened again do, count from 0.
+/// Returns what samples say, which are in the order of their times; a default report if there are none. Counters that
+/// fall, as those of a device that was opened again do, count from 0.
 TROUPE_API monitor_report report_of(std::span<const monitor_sample> samples);
 
 /// Returns a table for people.
@@ -110,7 +112,8 @@ struct monitor_options {
   std::chrono::milliseconds window = std::chrono::minutes(1);
 };
 
-/// Watches an engine and one of its sessions: its owner takes samples at any time. The engine must outlive it. Thread-safe.
+/// Watches an engine and one of its sessions: its owner takes samples at any time. The engine must outlive it.
+/// Thread-safe.
 class TROUPE_API monitor {
 public:
   /// Takes the first sample.

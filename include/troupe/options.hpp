@@ -1,5 +1,5 @@
-// How an engine is made, how a model is prepared, how one run is done: plain data. Members have initialisers, `{}` too, so that naming some
-// of them makes no compiler warn of the others.
+// How an engine is made, how a model is prepared, how one run is done: plain data. Members have initialisers, `{}` too,
+// so that naming some of them makes no compiler warn of the others.
 #pragma once
 
 #include "troupe/device.hpp"
@@ -30,25 +30,27 @@ struct host_credentials {
 
 /// What an engine is made of.
 struct engine_options {
-  /// Device names: "cpu", "vulkan:0" (a GPU), "null", "slow:25" (the CPU at 25 % of its speed, for experiments); "cpu*2" opens two on one physical device; "all" is every GPU and the
-  /// CPU. GPUs without the CPU get it as a fallback for nodes that they cannot run. Those of `hosts` are called "NAME/cpu": if some of
-  /// them are named here, only those join.
+  /// Device names: "cpu", "vulkan:0" (a GPU), "null", "slow:25" (the CPU at 25 % of its speed, for experiments);
+  /// "cpu*2" opens two on one physical device; "all" is every GPU and the CPU. GPUs without the CPU get it as a
+  /// fallback for nodes that they cannot run. Those of `hosts` are called "NAME/cpu": if some of them are named here,
+  /// only those join.
   std::vector<std::string> devices = {"all"};
-  /// Other hosts, on which `troupe worker` lends its devices: "[NAME=]HOST:PORT", or "@FILE" with one a line. See `engine::add_host`.
+  /// Other hosts, on which `troupe worker` lends its devices: "[NAME=]HOST:PORT", or "@FILE" with one a line. See
+  /// `engine::add_host`.
   std::vector<std::string> hosts = {};
   host_credentials credentials = {};
   completion_mode completion = completion_mode::device;
   /// Worker threads of the actor system.
   unsigned scheduler_threads = 2;
-  /// A device that has work and shows no progress for this long counts as lost and is abandoned; its runs are done again on
-  /// the other devices. Must exceed what a GPU, or any device of another host, takes for its longest chunk and to load weights;
-  /// a CPU of this process is never silent, however long it computes. Zero, as well as more than a hundred years: devices are
-  /// waited for without end, and for ten minutes when the engine closes.
+  /// A device that has work and shows no progress for this long counts as lost and is abandoned; its runs are done
+  /// again on the other devices. Must exceed what a GPU, or any device of another host, takes for its longest chunk and
+  /// to load weights; a CPU of this process is never silent, however long it computes. Zero, as well as more than a
+  /// hundred years: devices are waited for without end, and for ten minutes when the engine closes.
   std::chrono::milliseconds device_timeout = std::chrono::minutes(10);
   /// Bytes that plans may use, by device name, if that is less than the device has.
   std::map<std::string, int64_t> memory = {};
-  /// What `troupe profile` measured and kept; empty: the file in the user's cache folder. One that cannot be used is ignored, see
-  /// `engine::profile_problem`.
+  /// What `troupe profile` measured and kept; empty: the file in the user's cache folder. One that cannot be used is
+  /// ignored, see `engine::profile_problem`.
   std::string profile_file = {};
 };
 
@@ -86,15 +88,17 @@ enum class precision : uint8_t {
   automatic, // what the file says; the same as fp32 so far, since nothing is converted
 };
 
-/// How the devices of a session share its work. Each device, or group of devices, that runs whole pieces of it is a replica.
+/// How the devices of a session share its work. Each device, or group of devices, that runs whole pieces of it is a
+/// replica.
 enum class strategy : uint8_t {
   none,          // one plan over the devices, as the policy says
   data_parallel, // a replica a device; a batch is split, each replica gets one share of its rows
   model_parallel, // one plan over all devices (`heft`, unless the policy says otherwise), with several requests in flight
   pipeline,       // contiguous stages, one a device (`placement_policy::pipeline`), through which micro-batches flow
   work_stealing, // a replica a device; an idle one takes the next micro-batch
-  /// Whichever of these is predicted to be the best for the first request (`session_options::choice`). Choosing takes as long as planning
-  /// all of them; meanwhile requests wait where they are submitted, within their time limits, `run_async` too.
+  /// Whichever of these is predicted to be the best for the first request (`session_options::choice`). Choosing takes
+  /// as long as planning all of them; meanwhile requests wait where they are submitted, within their time limits,
+  /// `run_async` too.
   automatic,
   plug_in, // a replica a device; `session_options::strategy_plugin` says who takes what
 };
@@ -128,8 +132,9 @@ enum class pipeline_schedule : uint8_t {
 
 /// How a session's queue of requests works (`session::submit`). Zero: the session chooses.
 ///
-/// Cutting a request and joining several needs a proof that each row of every output depends on its own row of the inputs alone. Without
-/// one, requests run whole; if `micro_batch` or `max_batch` ask for it, the first run ends with `errc::unsupported`, naming the node.
+/// Cutting a request and joining several needs a proof that each row of every output depends on its own row of the
+/// inputs alone. Without one, requests run whole; if `micro_batch` or `max_batch` ask for it, the first run ends with
+/// `errc::unsupported`, naming the node.
 struct stream_options {
   /// The most rows of a piece that is cut from a request.
   int64_t micro_batch = 0;
@@ -150,23 +155,25 @@ struct stream_options {
 /// How a model is prepared.
 struct session_options {
   placement_policy policy = placement_policy::single;
-  /// A placement policy of your own: the file of a shared library (troupe/policy.hpp). It is the policy then, whatever `policy` says. It runs in this process, with all
-  /// its rights, and stays loaded as long as a session or plan may use it. One that cannot be used is refused when a model is loaded
-  /// (`errc::io`, `errc::invalid_argument`). Empty for none.
+  /// A placement policy of your own: the file of a shared library (troupe/policy.hpp). It is the policy then, whatever
+  /// `policy` says. It runs in this process, with all its rights, and stays loaded as long as a session or plan may use
+  /// it. One that cannot be used is refused when a model is loaded (`errc::io`, `errc::invalid_argument`). Empty for
+  /// none.
   std::string policy_plugin = {};
   /// The devices that the session may use, by name; empty for all of the engine's.
   std::vector<std::string> devices = {};
   /// How they share the work.
   troupe::strategy strategy = troupe::strategy::none;
-  /// A strategy of your own: the file of a shared library (troupe/strategy.hpp). It is the strategy then, whatever `strategy` says. As with
-  /// `policy_plugin`, it has all rights of this process. Empty for none.
+  /// A strategy of your own: the file of a shared library (troupe/strategy.hpp). It is the strategy then, whatever
+  /// `strategy` says. As with `policy_plugin`, it has all rights of this process. Empty for none.
   std::string strategy_plugin = {};
   stream_options stream = {};
   choice_options choice = {};
   /// Nodes whose device the caller chooses, whatever the policy. With a strategy, each replica must have the device.
   std::vector<placement_pin> pins = {};
-  /// A plan saved as JSON (`session::plan`, `troupe plan --json`), perhaps edited: placement and chunks are as it says, or loading fails
-  /// with `errc::invalid_plan`. When one of the engine's devices is lost, the policy decides again. Empty for none.
+  /// A plan saved as JSON (`session::plan`, `troupe plan --json`), perhaps edited: placement and chunks are as it says,
+  /// or loading fails with `errc::invalid_plan`. When one of the engine's devices is lost, the policy decides again.
+  /// Empty for none.
   std::string plan_file = {};
   /// Whether the rewrite fuses; off for experiments and tests. Folding and clean-up always happen.
   bool fuse = true;
@@ -187,12 +194,13 @@ struct output_binding {
 
 /// How one run is done.
 struct run_options {
-  /// Inputs that are on a device, beside those given as host tensors. If the plan wants one elsewhere, it goes through the
-  /// host first (`run_stats::fetched_bytes`).
+  /// Inputs that are on a device, beside those given as host tensors. If the plan wants one elsewhere, it goes through
+  /// the host first (`run_stats::fetched_bytes`).
   named_device_tensors device_inputs = {};
   /// Outputs to leave on the device that makes them: they are in `run_result::kept`, not in `outputs`.
   std::vector<std::string> keep = {};
-  /// Longest time the run may take; then it ends with `errc::timeout`. Zero, as well as more than a hundred years: no limit.
+  /// Longest time the run may take; then it ends with `errc::timeout`. Zero, as well as more than a hundred years: no
+  /// limit.
   std::chrono::milliseconds timeout{0};
   /// Ends the run with `errc::cancelled` when a stop is requested.
   std::stop_token cancel = {};

@@ -37,11 +37,12 @@ struct TROUPE_API run_stats {
 /// What happened in one run: when each part was sent, began and ended, and on which device.
 struct run_trace;
 
-/// Returns the trace as one JSON document in the format that chrome://tracing and ui.perfetto.dev open ("Trace Event Format"). Times are
-/// microseconds since the run began, on this process's clock, those of other hosts too. Process 0, "troupe", has the run and this
-/// process's devices; each other host is a process of its name. A device's first track has its chunks, those after it the nodes and
-/// moves of each queue (several tracks if they overlap); "waiting" spans reach from the moment a chunk was sent to the moment its
-/// answer had come back. Arrows lead from each chunk to its dependents; counters say what the run holds on each device, and its queue.
+/// Returns the trace as one JSON document in the format that chrome://tracing and ui.perfetto.dev open ("Trace Event
+/// Format"). Times are microseconds since the run began, on this process's clock, those of other hosts too. Process 0,
+/// "troupe", has the run and this process's devices; each other host is a process of its name. A device's first track
+/// has its chunks, those after it the nodes and moves of each queue (several tracks if they overlap); "waiting" spans
+/// reach from the moment a chunk was sent to the moment its answer had come back. Arrows lead from each chunk to its
+/// dependents; counters say what the run holds on each device, and its queue.
 TROUPE_API std::string to_chrome_json(const run_trace& trace);
 
 /// What a run gives.
@@ -110,7 +111,8 @@ struct session_stats {
   cache_stats plans; // each by its model, its devices with what they can and their free memory, and options
   /// Of plans with concrete dims, one lookup for each segment of a run and each body.
   cache_stats bound_plans;
-  /// Of arena layouts, which misses of bound plans look for: new dims share one with others where they are in the same bucket.
+  /// Of arena layouts, which misses of bound plans look for: new dims share one with others where they are in the same
+  /// bucket.
   cache_stats layouts;
   double load_ms = 0;    // file → graph
   double rewrite_ms = 0; // of all rewrites

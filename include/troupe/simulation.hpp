@@ -1,5 +1,6 @@
-// A model on devices that need not exist, in virtual time: the plan, the strategy and the session are those of a real run; the devices and
-// links are what a cluster file says (docs of the format: src/sim/README.md, examples in examples/clusters).
+// A model on devices that need not exist, in virtual time: the plan, the strategy and the session are those of a real
+// run; the devices and links are what a cluster file says (docs of the format: src/sim/README.md, examples in
+// examples/clusters).
 //
 //   troupe::simulation_options how{.cluster_file = "two_gpus.json"};
 //   how.session.policy = troupe::placement_policy::heft;
@@ -42,7 +43,8 @@ struct simulation_options {
   std::string profile_file = {};
   session_options session = {};
   size_t requests = 1;
-  /// Requests before these, one after the other, which count for nothing: by them strategies learn how fast their replicas are.
+  /// Requests before these, one after the other, which count for nothing: by them strategies learn how fast their
+  /// replicas are.
   size_t warm_up = 0;
   troupe::arrivals arrivals = {};
   std::vector<simulated_loss> losses = {};
@@ -77,7 +79,8 @@ struct critical_chunk {
   std::string first_node; // empty if the chunk only moves values
   size_t nodes = 0;
   double begin_ms = 0, end_ms = 0;
-  /// Why it did not begin earlier: "start", "dependency" (it waited for the chunk before), "device" (its device was busy with it).
+  /// Why it did not begin earlier: "start", "dependency" (it waited for the chunk before), "device" (its device was
+  /// busy with it).
   std::string waited_for;
 };
 
@@ -91,9 +94,9 @@ struct simulation_report {
   strategy_choice choice;                                // of `strategy::automatic`: what it chose
   size_t chunks = 0;
   size_t plan_chunks = 0; // of the first plan that ran
-  /// No schedule of these nodes on these devices is faster, whatever it moves where: the longest path with each node on its fastest
-  /// device, and the best spread of all work (the linear program's bound, by duality). Of one request; 0 if they were not computed, for
-  /// more than ten million pairs of node and kind of device.
+  /// No schedule of these nodes on these devices is faster, whatever it moves where: the longest path with each node on
+  /// its fastest device, and the best spread of all work (the linear program's bound, by duality). Of one request; 0 if
+  /// they were not computed, for more than ten million pairs of node and kind of device.
   double path_bound_ms = 0, area_bound_ms = 0;
   std::vector<simulated_device> devices;
   std::vector<simulated_link> links; // that carried anything
@@ -103,9 +106,10 @@ struct simulation_report {
   std::shared_ptr<const run_trace> trace;
 };
 
-/// Simulates requests with these inputs, of which only types and shapes count, and elements that decide shapes. Conditions that depend on
-/// data are true seven times out of eight. Throws `errc::invalid_argument`, `errc::io` for the cluster, and what loading and planning
-/// throw; what happens to requests, such as a lack of memory, is in the report.
+/// Simulates requests with these inputs, of which only types and shapes count, and elements that decide shapes.
+/// Conditions that depend on data are true seven times out of eight. Throws `errc::invalid_argument`, `errc::io` for
+/// the cluster, and what loading and planning throw; what happens to requests, such as a lack of memory, is in the
+/// report.
 TROUPE_API simulation_report simulate(const std::string& model, const named_tensors& inputs,
                                       const simulation_options& options);
 TROUPE_API simulation_report simulate(const built_model& model, const named_tensors& inputs,

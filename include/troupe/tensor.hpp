@@ -4,9 +4,9 @@
 //   troupe::tensor empty(troupe::dtype::float32, {8, 3, 224, 224}); // fill it: empty.mutable_data<float>()
 //
 // A tensor is a handle: copying it shares the bytes. The maker of a tensor fills it through `mutable_data` before it
-// hands out copies; afterwards the bytes are immutable by convention, so handles may cross threads freely.
-// Tensors of strings hold std::string objects; 4-bit types hold two elements a byte, 2-bit types four.
-// ONNX's sequences and optionals are tensors of one dim whose elements are tensors: `tensor::sequence`, `tensor::optional`.
+// hands out copies; afterwards the bytes are immutable by convention, so handles may cross threads freely. Tensors of
+// strings hold std::string objects; 4-bit types hold two elements a byte, 2-bit types four. ONNX's sequences and
+// optionals are tensors of one dim whose elements are tensors: `tensor::sequence`, `tensor::optional`.
 #pragma once
 
 #include "troupe/error.hpp"
@@ -25,8 +25,8 @@
 
 namespace troupe {
 
-/// Element type of a tensor; the numbers are those of ONNX's TensorProto.DataType. Sequences and optionals have types beside
-/// these: what they hold, with a bit for each (`sequence_of`, `optional_of`).
+/// Element type of a tensor; the numbers are those of ONNX's TensorProto.DataType. Sequences and optionals have types
+/// beside these: what they hold, with a bit for each (`sequence_of`, `optional_of`).
 enum class dtype : uint8_t {
   undefined = 0,
   float32 = 1,
@@ -55,7 +55,8 @@ enum class dtype : uint8_t {
   int2 = 26,
 };
 
-/// Bits of `dtype` that say that a value is a sequence, or an optional; both: an optional that holds a sequence. Nothing else nests.
+/// Bits of `dtype` that say that a value is a sequence, or an optional; both: an optional that holds a sequence.
+/// Nothing else nests.
 inline constexpr uint8_t sequence_bit = 0x20, optional_bit = 0x40;
 
 constexpr bool is_optional(dtype type) {
@@ -92,7 +93,8 @@ TROUPE_API std::string_view to_string(dtype type);
 /// Returns the bits an element occupies (4 or 2 for the packed types); 0 where elements are objects (`holds_objects`).
 TROUPE_API int bits_of(dtype type);
 
-/// Returns the bytes that `count` elements occupy; two 4-bit elements share a byte, or four 2-bit ones, the first in its lowest bits.
+/// Returns the bytes that `count` elements occupy; two 4-bit elements share a byte, or four 2-bit ones, the first in
+/// its lowest bits.
 TROUPE_API int64_t bytes_of(dtype type, int64_t count);
 
 /// The `dtype` of a C++ element type.
@@ -171,13 +173,15 @@ public:
   /// Makes an undefined tensor: no type, no bytes.
   tensor() = default;
 
-  /// Makes a tensor with its own, uninitialised bytes (strings are empty); 64-byte aligned. Throws `errc::out_of_memory`.
+  /// Makes a tensor with its own, uninitialised bytes (strings are empty); 64-byte aligned. Throws
+  /// `errc::out_of_memory`.
   tensor(dtype type, shape dims);
 
   /// Makes a sequence. Throws `errc::invalid_argument` if an element has another type than `element`.
   static tensor sequence(dtype element, std::vector<tensor> elements);
 
-  /// Makes an optional of tensors, or of sequences, of type `element`: an empty one if `value` is undefined. Throws like `sequence`.
+  /// Makes an optional of tensors, or of sequences, of type `element`: an empty one if `value` is undefined. Throws
+  /// like `sequence`.
   static tensor optional(dtype element, const tensor& value);
 
   /// Makes a tensor over bytes that `owner` keeps alive, e.g. a mapped file; nothing is copied.

@@ -1,4 +1,5 @@
-// Tensors in files: .pb (serialized TensorProto, SequenceProto or OptionalProto), .npy and .npz (NumPy). All bytes are hostile.
+// Tensors in files: .pb (serialized TensorProto, SequenceProto or OptionalProto), .npy and .npz (NumPy). All bytes are
+// hostile.
 #pragma once
 
 #include "troupe/tensor.hpp"
@@ -13,10 +14,12 @@ struct named_tensor {
   tensor value;
 };
 
-/// Reads a serialized TensorProto; where `expected` is a sequence or an optional, a SequenceProto or OptionalProto of that type: the bytes
-/// do not say which of the three they are. Throws `errc::invalid_model`, `errc::unsupported` (sparse tensors, maps).
+/// Reads a serialized TensorProto; where `expected` is a sequence or an optional, a SequenceProto or OptionalProto of
+/// that type: the bytes do not say which of the three they are. Throws `errc::invalid_model`, `errc::unsupported`
+/// (sparse tensors, maps).
 TROUPE_API named_tensor parse_pb(std::span<const std::byte> bytes, dtype expected = dtype::undefined);
-/// Returns a serialized TensorProto, SequenceProto or OptionalProto; throws `errc::unsupported` for what is too large for one.
+/// Returns a serialized TensorProto, SequenceProto or OptionalProto; throws `errc::unsupported` for what is too large
+/// for one.
 TROUPE_API std::string make_pb(const std::string& name, const tensor& value);
 
 /// The same with a file. Throw `errc::io` too.

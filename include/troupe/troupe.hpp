@@ -21,8 +21,8 @@
 // | `policy.hpp`        | placement policies of your own, in shared libraries                                |
 // | `error.hpp`         | the one exception type, with its kinds                                            |
 //
-// Errors: everything throws `troupe::error` and, if the host is out of memory, std::bad_alloc. Thread-safety: engines and sessions
-// may be used from several threads at once; plain data and builders may not.
+// Errors: everything throws `troupe::error` and, if the host is out of memory, std::bad_alloc. Thread-safety: engines
+// and sessions may be used from several threads at once; plain data and builders may not.
 #pragma once
 
 #include "troupe/engine.hpp"

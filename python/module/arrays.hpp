@@ -20,15 +20,17 @@ struct copy_counters {
 };
 copy_counters counters();
 
-/// Returns a tensor over an array's memory, which it keeps alive; a copy where the memory does not fit (see `copy_counters`), and always if
-/// `copy`. Objects that NumPy can make an array of are taken, too, by DLPack first. Throws `errc::invalid_input`, naming `name`.
+/// Returns a tensor over an array's memory, which it keeps alive; a copy where the memory does not fit (see
+/// `copy_counters`), and always if `copy`. Objects that NumPy can make an array of are taken, too, by DLPack first.
+/// Throws `errc::invalid_input`, naming `name`.
 tensor tensor_of(py::handle object, const std::string& name, bool copy = false);
 
-/// Returns an array over a tensor's memory, which it keeps alive; of a copy of it if `copy`. Texts become an array of str objects.
-/// Throws `errc::unsupported` for types that NumPy does not have, naming `name`.
+/// Returns an array over a tensor's memory, which it keeps alive; of a copy of it if `copy`. Texts become an array of
+/// str objects. Throws `errc::unsupported` for types that NumPy does not have, naming `name`.
 py::array array_of(const tensor& value, const std::string& name, bool copy);
 
-/// Returns a tensor's bytes as an array of unsigned integers of its elements' width: uint8, of packed types two elements each; uint16.
+/// Returns a tensor's bytes as an array of unsigned integers of its elements' width: uint8, of packed types two
+/// elements each; uint16.
 py::array bits_of_tensor(const tensor& value);
 
 /// Returns a tensor with bytes of its own.

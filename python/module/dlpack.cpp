@@ -1,5 +1,5 @@
-// DLPack, the exchange of tensors between libraries of one process (dmlc.github.io/dlpack, ABI version 0): a capsule around a description of
-// memory, which its consumer renames when it takes it over.
+// DLPack, the exchange of tensors between libraries of one process (dmlc.github.io/dlpack, ABI version 0): a capsule
+// around a description of memory, which its consumer renames when it takes it over.
 #include "value.hpp"
 
 namespace troupe::python {

@@ -11,7 +11,8 @@ namespace troupe::python {
 
 namespace py = pybind11;
 
-/// Returns the exception object for what was thrown: an instance of a class of troupe.errors, or MemoryError. Needs the GIL.
+/// Returns the exception object for what was thrown: an instance of a class of troupe.errors, or MemoryError. Needs the
+/// GIL.
 py::object exception_of(const std::exception_ptr& thrown);
 
 /// Has whatever functions of the module throw arrive in Python as `exception_of` says.

@@ -1,7 +1,8 @@
-// Python objects that C++ keeps: whichever thread lets the last one go, it is released by a thread that has the interpreter's lock (the GIL).
+// Python objects that C++ keeps: whichever thread lets the last one go, it is released by a thread that has the
+// interpreter's lock (the GIL).
 //
-// Devices drop a run's inputs on their own threads, at any time. Waiting for the GIL there could wait for a thread that waits for the
-// device; so they only note the object, and the next thread that has the GIL anyway releases it.
+// Devices drop a run's inputs on their own threads, at any time. Waiting for the GIL there could wait for a thread that
+// waits for the device; so they only note the object, and the next thread that has the GIL anyway releases it.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -18,8 +19,8 @@ std::shared_ptr<const void> keep_alive(py::object object);
 /// Releases the objects that have been let go. Needs the GIL.
 void release_dropped();
 
-/// Ends what is not to be ended in a process that was forked off: there, threads of devices do not exist, and waiting for them would never
-/// end. Makes shared handles whose end does not hold the GIL.
+/// Ends what is not to be ended in a process that was forked off: there, threads of devices do not exist, and waiting
+/// for them would never end. Makes shared handles whose end does not hold the GIL.
 template <class T>
 std::shared_ptr<T> own_outside_of_python(T value);
 

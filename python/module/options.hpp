@@ -14,7 +14,8 @@ namespace py = pybind11;
 engine_options engine_options_of(const py::dict& given);
 session_options session_options_of(const py::dict& given);
 
-/// Returns seconds as milliseconds, more than none for what is more than none. Throws `errc::invalid_argument` for negative ones.
+/// Returns seconds as milliseconds, more than none for what is more than none. Throws `errc::invalid_argument` for
+/// negative ones.
 std::chrono::milliseconds milliseconds_of(double seconds);
 
 /// Return the words for what a strategy chose.

@@ -93,7 +93,8 @@ stop_ptr start(const std::shared_ptr<shared_session>& s, const py::dict& inputs,
   call->result.of = s;
   call->result.taken = ranges_of(request.tensors);
   call->given = request.tensors;
-  // The callback is destroyed on any thread; the Python object in it has gone by then, unless the run could not be started.
+  // The callback is destroyed on any thread; the Python object in it has gone by then, unless the run could not be
+  // started.
   const auto ended = [call](run_outcome outcome) { call->end(std::move(outcome)); };
   try {
     const py::gil_scoped_release unlocked;

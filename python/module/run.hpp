@@ -15,8 +15,8 @@ struct run_request {
   run_options options; // inputs that are on a device among them
 };
 
-/// Takes a dict from names to arrays and values. Arrays' memory is read where it is, until the run has ended; that of those in `copied`
-/// is copied. Throws `errc::invalid_input`.
+/// Takes a dict from names to arrays and values. Arrays' memory is read where it is, until the run has ended; that of
+/// those in `copied` is copied. Throws `errc::invalid_input`.
 run_request request_of(const py::dict& inputs, const shared_engine& on, const std::set<std::string>& copied = {});
 
 /// Where a run's inputs are, to tell whether an output is one of them.
@@ -30,8 +30,8 @@ struct hand_over {
   py::array operator()(const std::string& name, const tensor& output);
 };
 
-/// Waits without the GIL; Ctrl-C, or what else a signal's handler raises, asks `stop` for the end of the run and is thrown when that has
-/// come.
+/// Waits without the GIL; Ctrl-C, or what else a signal's handler raises, asks `stop` for the end of the run and is
+/// thrown when that has come.
 run_result wait_for(std::future<run_result> future, std::stop_source& stop, bool answers_fast);
 
 /// What ends runs from outside of them: RunOptions.terminate, a Future's cancel.
@@ -74,7 +74,8 @@ struct shared_result {
   }
 };
 
-/// Runs a session's model, without the GIL; `stop` may be null. Throws what `session::run` throws, and what `wait_for` does.
+/// Runs a session's model, without the GIL; `stop` may be null. Throws what `session::run` throws, and what `wait_for`
+/// does.
 shared_result run(const std::shared_ptr<shared_session>& s, const py::dict& inputs, const run_wishes& wishes,
                   const stop_ptr& stop);
 
@@ -82,7 +83,8 @@ shared_result run(const std::shared_ptr<shared_session>& s, const py::dict& inpu
 py::list run_arrays(const std::shared_ptr<shared_session>& s, const std::optional<std::vector<std::string>>& names,
                     const py::dict& inputs, const stop_ptr& stop);
 
-/// Starts a run, or puts a request into the queue; calls `done(result, None)` or `done(None, exception)` on a thread of the engine.
+/// Starts a run, or puts a request into the queue; calls `done(result, None)` or `done(None, exception)` on a thread of
+/// the engine.
 stop_ptr start(const std::shared_ptr<shared_session>& s, const py::dict& inputs, const run_wishes& wishes, bool queued,
                py::object done);
 

@@ -24,11 +24,12 @@ public:
   const std::shared_ptr<shared_engine>& on() const { return on_; }
   const model_metadata& about() const { return about_; }
   const std::vector<std::string>& output_names() const { return output_names_; }
-  /// Whether a thread should look for the end of a run before it sleeps: there is a GPU, which may answer within microseconds.
+  /// Whether a thread should look for the end of a run before it sleeps: there is a GPU, which may answer within
+  /// microseconds.
   bool answers_fast() const { return answers_fast_; }
 
-  /// Returns the outputs whose bytes are to be copied for Python, which may write to them: `shared_outputs`, found after the first
-  /// run; all of them where that cannot be said. Without the GIL.
+  /// Returns the outputs whose bytes are to be copied for Python, which may write to them: `shared_outputs`, found
+  /// after the first run; all of them where that cannot be said. Without the GIL.
   std::set<std::string> to_copy(const named_tensors& inputs);
 
 private:

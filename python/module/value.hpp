@@ -32,9 +32,11 @@ struct value {
 /// Adds class Value to the module.
 void bind_value(py::module_& module);
 
-/// Returns a DLPack capsule of a value's bytes; a copy where they are not its own. Throws BufferError for types that DLPack does not have.
+/// Returns a DLPack capsule of a value's bytes; a copy where they are not its own. Throws BufferError for types that
+/// DLPack does not have.
 py::capsule to_dlpack(const value& v);
-/// Takes an object with `__dlpack__` over without a copy. Throws `errc::invalid_input` for what is not in the host's memory, or not dense.
+/// Takes an object with `__dlpack__` over without a copy. Throws `errc::invalid_input` for what is not in the host's
+/// memory, or not dense.
 value from_dlpack(const py::object& object);
 
 } // namespace troupe::python

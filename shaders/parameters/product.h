@@ -13,7 +13,8 @@ struct product_parameters {
   uint a_line, a_depth, batches, out_first; // out_first: of C in the output
 };
 
-/// Modes, how an operand is read. A vector is 4 elements, or 8 float16 if EIGHT_WIDE is defined (cooperative kernels of float16).
+/// Modes, how an operand is read. A vector is 4 elements, or 8 float16 if EIGHT_WIDE is defined (cooperative kernels of
+/// float16).
 CONSTANT depth_vectors = 0;  // along the depth: its stride is 1 and every vector is aligned and whole
 CONSTANT depth_elements = 1; // single elements, neighbouring invocations along the depth
 CONSTANT line_elements = 2;  // single elements, neighbouring invocations along the rows of A or the columns of B

@@ -28,5 +28,6 @@ CONSTANT projections_interleaved = 512; // of neighbours,
 CONSTANT projections_positions = 1024;  // by the row of the tables that its position says
 CONSTANT projections_wide = 2048;       // results are float32
 
-/// How many parts a kernel has room for: matrices of floats, packed ones (whose scales and zero points take bindings too).
+/// How many parts a kernel has room for: matrices of floats, packed ones (whose scales and zero points take bindings
+/// too).
 CONSTANT projections_most_parts = 3, projections_most_packed = 2;

@@ -1,5 +1,5 @@
-// Helpers that throw the one exception type (troupe/error.hpp) of src/ and vulkan/. Errors cross the actor boundary as values (see
-// actors/messages.hpp).
+// Helpers that throw the one exception type (troupe/error.hpp) of src/ and vulkan/. Errors cross the actor boundary as
+// values (see actors/messages.hpp).
 #pragma once
 
 #include "troupe/error.hpp"

@@ -1,9 +1,10 @@
 // What a model file may cost before its first run: the rule, and every number of it.
 //
 // Loading, rewriting and planning take time and memory that are bounded by a stated multiple of the file's bytes (its
-// external data included), plus a fixed amount, plus what the devices have. A model that would take more is refused with an
-// error that says which limit it met, or, if that is as good, is not simplified any further: a node over constants that is
-// too dear to compute beforehand stays a node, and then counts against the memory of the device that runs it.
+// external data included), plus a fixed amount, plus what the devices have. A model that would take more is refused
+// with an error that says which limit it met, or, if that is as good, is not simplified any further: a node over
+// constants that is too dear to compute beforehand stays a node, and then counts against the memory of the device that
+// runs it.
 //
 // - Reading copies the messages but not the tensors: about 100 bytes for each byte of a message.
 // - Operators that are computed beforehand: `folding_*`. Constants that a device computes when it takes them (weight recipes)
@@ -43,8 +44,8 @@ inline constexpr int64_t max_sequence_length = 1 << 20;
 inline constexpr int64_t inlined_bytes = 256 * mib, inlined_bytes_a_byte = 16;
 /// Tensors of up to so many bytes are known by a hash of their content, larger ones by their place in the file.
 inline constexpr int64_t hashed_bytes = mib;
-/// Bytes of external files that are copied, checked or hashed: so many, and so many for each byte of the files. Tensors that
-/// name the same bytes count each.
+/// Bytes of external files that are copied, checked or hashed: so many, and so many for each byte of the files. Tensors
+/// that name the same bytes count each.
 inline constexpr int64_t touched_bytes = 64 * mib, touched_bytes_a_byte = 2;
 /// Bytes that the arrays of an .npz archive may have: so many, and so many for each byte of the archive.
 inline constexpr int64_t unpacked_bytes = gib, unpacked_bytes_a_byte = 16;
@@ -53,8 +54,8 @@ inline constexpr size_t max_message_characters = 2000;
 
 // -- folding
 
-/// Results of up to so many bytes are computed while rewriting if their operands have up to so many; tiny ones always, so that
-/// nothing computes them twice. The others become recipes.
+/// Results of up to so many bytes are computed while rewriting if their operands have up to so many; tiny ones always,
+/// so that nothing computes them twice. The others become recipes.
 inline constexpr int64_t eager_bytes = 64 * kib, eager_input_bytes = mib, tiny_bytes = 8 * kib;
 /// Operands of operators whose result has a size that depends on the data, or strings.
 inline constexpr int64_t open_input_bytes = 64 * kib;
@@ -85,7 +86,8 @@ inline constexpr int64_t dim_characters = 64 * mib, dim_characters_a_byte = 16;
 inline constexpr size_t max_body_depth = 32;
 /// Control-flow nodes of one graph that stay: each is planned as a device of its own.
 inline constexpr size_t max_control_nodes = 2048;
-/// Nodes of bodies that are rewritten, again for each round that finds dims which change: so many, and so many for each node.
+/// Nodes of bodies that are rewritten, again for each round that finds dims which change: so many, and so many for each
+/// node.
 inline constexpr int64_t body_nodes = 200'000, body_nodes_a_node = 16;
 /// Loops are unrolled up to so many iterations and nodes; all loops together up to so many nodes.
 inline constexpr int64_t copied_iterations = 64, copied_nodes = 4096, all_copied_nodes = 16'384;

@@ -1,4 +1,5 @@
-// Names with their positions in a list, in the order of maps by name: what such a map holds is found in one walk through both.
+// Names with their positions in a list, in the order of maps by name: what such a map holds is found in one walk
+// through both.
 #pragma once
 
 #include <algorithm>

@@ -57,8 +57,8 @@ void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t
 
 namespace {
 
-/// Copies whole lines past the caches: what is copied is not read here again, and a cache would read each line before it is written. `to` is aligned to
-/// lines, `bytes` a multiple of four of them.
+/// Copies whole lines past the caches: what is copied is not read here again, and a cache would read each line before
+/// it is written. `to` is aligned to lines, `bytes` a multiple of four of them.
 using line_copy = void (*)(std::byte* to, const std::byte* from, int64_t bytes);
 
 constexpr int64_t line = 64; // bytes
@@ -99,7 +99,8 @@ void stream(void* target, const void* source, int64_t begin, int64_t end) {
   std::memcpy(to + copied, from + copied, static_cast<size_t>(bytes - copied));
 }
 
-// Eight threads read what is in no cache at 53 GB/s, what a bus carries; more would only spin on cores that others want.
+// Eight threads read what is in no cache at 53 GB/s, what a bus carries; more would only spin on cores that others
+// want.
 constexpr int64_t worth_a_thread = int64_t{1} << 20, most_threads = 8, grain = int64_t{128} << 10; // bytes
 
 int64_t copying_threads(int64_t bytes) {

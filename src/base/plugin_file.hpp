@@ -24,12 +24,12 @@ struct plugin_entry {
 /// A library that is loaded; unloaded at the end.
 class plugin_file {
 public:
-  /// Throws `errc::io` if the file cannot be read, `errc::invalid_argument`, naming the file and what to do, if it is no
-  /// library for this machine.
+  /// Throws `errc::io` if the file cannot be read, `errc::invalid_argument`, naming the file and what to do, if it is
+  /// no library for this machine.
   plugin_file(const std::filesystem::path& file, const plugin_entry& entry);
 
-  /// Returns what the entry returns. Throws `errc::invalid_argument` if there is no entry, if it throws or returns null,
-  /// or if that is of another version: then nothing else of it may be looked at.
+  /// Returns what the entry returns. Throws `errc::invalid_argument` if there is no entry, if it throws or returns
+  /// null, or if that is of another version: then nothing else of it may be looked at.
   const void* ask() const;
   /// Returns a plug-in's name; throws `errc::invalid_argument` if it is none of 1 to 64 letters, digits, '-' and '_'.
   std::string checked_name(const char* name) const;
@@ -51,8 +51,8 @@ private:
   std::unique_ptr<void, closer> library_;
 };
 
-/// Calls a function of a plug-in that `who` describes. Throws `errc::invalid_argument` if that throws: `advice` says what
-/// it should do instead.
+/// Calls a function of a plug-in that `who` describes. Throws `errc::invalid_argument` if that throws: `advice` says
+/// what it should do instead.
 template <class Function>
 auto call_plugin(std::string_view who, std::string_view advice, Function&& function) {
   try {

@@ -26,8 +26,9 @@ struct shared_ranges {
   }
 };
 
-/// Where one thread shares. Whoever has seen `open` is counted in `helpers` until it is done with it: helpers count themselves first, and whoever shares
-/// closes first, then waits for them. Both in the one order that all threads agree on.
+/// Where one thread shares. Whoever has seen `open` is counted in `helpers` until it is done with it: helpers count
+/// themselves first, and whoever shares closes first, then waits for them. Both in the one order that all threads agree
+/// on.
 struct alignas(64) place_to_share {
   std::atomic<bool> taken{false};
   std::atomic<shared_ranges*> open{nullptr};
@@ -70,8 +71,9 @@ private:
   shared_ranges& ranges_;
 };
 
-/// What threads let go of, one after the other. Whoever leaves something looks behind that whether anybody is awake, and who is no longer awake takes what is there
-/// behind that, in the one order that all threads agree on: nothing stays.
+/// What threads let go of, one after the other. Whoever leaves something looks behind that whether anybody is awake,
+/// and who is no longer awake takes what is there behind that, in the one order that all threads agree on: nothing
+/// stays.
 class left_for_others {
 public:
   void add(std::shared_ptr<const void>& last) noexcept {
@@ -95,7 +97,8 @@ private:
 
 left_for_others left;
 
-/// Threads that sleep until they are woken. They end with the process: nothing joins them, which a child of a fork could not.
+/// Threads that sleep until they are woken. They end with the process: nothing joins them, which a child of a fork
+/// could not.
 class helping_threads {
 public:
   /// Wakes all, after making those that are missing to `count`.

@@ -9,12 +9,13 @@
 
 namespace troupe {
 
-/// Returns the vertices 0 … count − 1 of a graph so that each edge (from, to) leads forwards; if several could come next, the
-/// lowest does, so that an order which is topological already stays (Kahn, "Topological sorting of large networks", CACM 1962).
-/// Vertices on cycles and after them are missing.
+/// Returns the vertices 0 … count − 1 of a graph so that each edge (from, to) leads forwards; if several could come
+/// next, the lowest does, so that an order which is topological already stays (Kahn, "Topological sorting of large
+/// networks", CACM 1962). Vertices on cycles and after them are missing.
 std::vector<uint32_t> topological_order(size_t count, std::span<const std::pair<uint32_t, uint32_t>> edges);
 
-/// Returns one of a graph's cycles: vertices with an edge from each to the next, and from the last to the first. Empty if it has none.
+/// Returns one of a graph's cycles: vertices with an edge from each to the next, and from the last to the first. Empty
+/// if it has none.
 std::vector<uint32_t> find_cycle(size_t count, std::span<const std::pair<uint32_t, uint32_t>> edges);
 
 /// Returns a cycle in words, by the names of its vertices: those of a long one that come first, and how many there are.

@@ -1,8 +1,8 @@
 // Shared objects by key, which the table itself does not keep alive.
 //
-// Entries of objects that are gone leave when the table is full, which is at twice as many as were alive the last time: so adding
-// takes constant time on average, and the table holds at most twice the most that ever were alive at once. Used by one thread at a
-// time.
+// Entries of objects that are gone leave when the table is full, which is at twice as many as were alive the last time:
+// so adding takes constant time on average, and the table holds at most twice the most that ever were alive at once.
+// Used by one thread at a time.
 #pragma once
 
 #include <algorithm>

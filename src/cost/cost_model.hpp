@@ -35,11 +35,12 @@ call_shapes shapes_of(const graph& program, const node& n, DimsOf&& dims_of) {
 /// Returns the bytes of a value of these dims, as a number that cannot overflow; a string counts as its object.
 double byte_count(dtype type, std::span<const int64_t> dims);
 
-/// Returns the work of a call. An operator without a cost function reads and writes each operand once and computes nothing.
+/// Returns the work of a call. An operator without a cost function reads and writes each operand once and computes
+/// nothing.
 node_work work_of(const node& n, const call_shapes& call);
 
-/// Returns the seconds that a node with this work takes, barriers aside: as measured on the device, else as its operator was,
-/// else by the roofline.
+/// Returns the seconds that a node with this work takes, barriers aside: as measured on the device, else as its
+/// operator was, else by the roofline.
 double seconds(const node_work& work, const device_profile& device);
 
 /// Returns the seconds that node `n` of `program` takes, as above; `dims_of` gives a value's dims.

@@ -1,8 +1,9 @@
 // How fast a device is, in the terms of the cost model: plain data, copied freely, fabricated in tests.
 //
-// A profile is measured once (`troupe profile --calibrate`, profile_file.hpp); until then a device states what is usual for
-// one of its kind and size. The model is a roofline: a node takes its launch plus the longer of arithmetic and memory traffic.
-// If nodes were measured too (`troupe profile MODEL --keep`, node_times.hpp), their times count instead.
+// A profile is measured once (`troupe profile --calibrate`, profile_file.hpp); until then a device states what is usual
+// for one of its kind and size. The model is a roofline: a node takes its launch plus the longer of arithmetic and
+// memory traffic. If nodes were measured too (`troupe profile MODEL --keep`, node_times.hpp), their times count
+// instead.
 #pragma once
 
 #include "tensor/dtype.hpp"
@@ -42,8 +43,8 @@ struct link_speed {
 
 /// See the top of this file. Every speed is above 0, every time at least 0.
 struct device_profile {
-  /// Best speed of matrix products and convolutions, operations a second, by `arithmetic`; a multiplication and an addition
-  /// count as two.
+  /// Best speed of matrix products and convolutions, operations a second, by `arithmetic`; a multiplication and an
+  /// addition count as two.
   std::array<double, arithmetic_count> flops_per_s{5e10, 1e11, 1e11, 1e11, 1e11, 1e10};
   /// Speed at which a large elementwise node reads and writes.
   double memory_bytes_per_s = 1e10;
@@ -55,7 +56,8 @@ struct device_profile {
   double chunk_s = 1e-5;
   /// What one more chunk costs the device beside its work.
   double submit_s = 4e-6;
-  /// What a chunk takes longer if the threads that send it, compute it and wait for it sleep when it comes, since they had nothing to do for a while.
+  /// What a chunk takes longer if the threads that send it, compute it and wait for it sleep when it comes, since they
+  /// had nothing to do for a while.
   double wake_s = 0;
   link_speed up, down; // host to device, device to host
   /// Speed at which the host copies a caller's input to memory that the device reads; infinite if it need not.

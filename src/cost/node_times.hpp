@@ -1,8 +1,8 @@
-// What nodes took on a device: seconds by all that decides a node's time there, and, for nodes that were not measured, how much
-// longer than the roofline their operator took.
+// What nodes took on a device: seconds by all that decides a node's time there, and, for nodes that were not measured,
+// how much longer than the roofline their operator took.
 //
-// `troupe profile MODEL --keep` measures them, the profile file keeps them. A table is immutable and shared by the copies of a
-// device's profile, so it may be read from any thread.
+// `troupe profile MODEL --keep` measures them, the profile file keeps them. A table is immutable and shared by the
+// copies of a device's profile, so it may be read from any thread.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -23,11 +23,12 @@ inline constexpr size_t max_operator_name = 200;
 
 /// What measured times of a node are found by.
 struct node_identity {
-  /// Of operator, row, attributes, and the operands' types, dims and constness; neither names, layouts nor weights' elements
-  /// count, so a model's equal layers share it.
+  /// Of operator, row, attributes, and the operands' types, dims and constness; neither names, layouts nor weights'
+  /// elements count, so a model's equal layers share it.
   hash128 key;
   std::string op; // `operator_name`
-  /// Of the same, but for the leading dims of operands that are no constants: calls of one family differ in how many rows they have …
+  /// Of the same, but for the leading dims of operands that are no constants: calls of one family differ in how many
+  /// rows they have …
   hash128 family;
   /// … which is this: the leading dim of the first output that has dims.
   int64_t rows = 1;
@@ -36,12 +37,12 @@ struct node_identity {
 /// Returns the identity of a call of `program`'s node `n` with operands of these types and shapes.
 node_identity identity_of(const graph& program, const node& n, const call_shapes& call);
 
-/// The least time by the roofline that ratios count with: it gives tiny nodes next to nothing, and what they take beyond that says
-/// nothing about large ones.
+/// The least time by the roofline that ratios count with: it gives tiny nodes next to nothing, and what they take
+/// beyond that says nothing about large ones.
 inline constexpr double least_roofline_s = 1e-6;
 
-/// Sums over the nodes of one operator that were measured. Sums and not their ratio, so that a model of tiny nodes does not undo
-/// what a large one showed.
+/// Sums over the nodes of one operator that were measured. Sums and not their ratio, so that a model of tiny nodes does
+/// not undo what a large one showed.
 struct operator_times {
   double measured_s = 0;
   double roofline_s = 0; // of each at least `least_roofline_s`
@@ -77,18 +78,20 @@ struct measured_nodes {
   bool operator==(const measured_nodes&) const = default;
 };
 
-/// Returns both: a node's time in `fresh` instead of the one in `old`, an operator's sums in `fresh` with half of those in `old`. Of
-/// more than `max_kept_nodes`, the oldest are dropped. What two measurements differ by counts as spread; that of the old one fades.
+/// Returns both: a node's time in `fresh` instead of the one in `old`, an operator's sums in `fresh` with half of those
+/// in `old`. Of more than `max_kept_nodes`, the oldest are dropped. What two measurements differ by counts as spread;
+/// that of the old one fades.
 measured_nodes merge(measured_nodes old, measured_nodes fresh);
 
 /// See the top of this file.
 class node_times {
 public:
-  /// Throws `errc::invalid_argument`, naming it, for what cannot be a time, a ratio or a name, and for too many of them.
+  /// Throws `errc::invalid_argument`, naming it, for what cannot be a time, a ratio or a name, and for too many of
+  /// them.
   explicit node_times(const measured_nodes& measured);
 
-  /// Returns a node's seconds if the roofline says `roofline_s`: as measured; else between what fewer and more rows took, beyond those as
-  /// the roofline goes on from the nearest; else as its operator was, else `roofline_s`.
+  /// Returns a node's seconds if the roofline says `roofline_s`: as measured; else between what fewer and more rows
+  /// took, beyond those as the roofline goes on from the nearest; else as its operator was, else `roofline_s`.
   double seconds(const node_identity& which, double roofline_s) const;
 
   /// Returns a hash of the content.

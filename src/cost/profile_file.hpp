@@ -1,9 +1,10 @@
-// Measured profiles on disk: what `troupe profile` found (`--calibrate`, `--keep`), read by every engine that opens the same
-// devices.
+// Measured profiles on disk: what `troupe profile` found (`--calibrate`, `--keep`), read by every engine that opens the
+// same devices.
 //
-// JSON, an object a device. A device is known by kind, description and units, so that equal GPUs share an entry and a changed
-// machine does not use a wrong one. A network link is known by the other host's address. Entries may leave out what was not measured: it stays as it is usual for the device.
-// Nodes' times are a list of pairs, oldest first, and not an object, whose members have no order when they are read back.
+// JSON, an object a device. A device is known by kind, description and units, so that equal GPUs share an entry and a
+// changed machine does not use a wrong one. A network link is known by the other host's address. Entries may leave out
+// what was not measured: it stays as it is usual for the device. Nodes' times are a list of pairs, oldest first, and
+// not an object, whose members have no order when they are read back.
 #pragma once
 
 #include "cost/device_profile.hpp"
@@ -61,14 +62,15 @@ struct kept_profiles {
 };
 
 /// Returns `profile` with what was measured. Unknown fields and values that cannot be speeds or times throw
-/// `errc::invalid_argument`, naming field and value; so do nodes' times as `node_times` says, and choices of kernels that cannot be.
+/// `errc::invalid_argument`, naming field and value; so do nodes' times as `node_times` says, and choices of kernels
+/// that cannot be.
 device_profile refine(device_profile profile, const measured_profile& measured);
 
 /// Returns a profile's fields by name, those that are infinite aside: what `refine` takes.
 std::vector<std::pair<std::string, double>> values_of(const device_profile& profile);
 
-/// Returns the file's text for these devices and links, and back. `read_profiles` throws `errc::invalid_argument` for text that is not of
-/// this form, naming what is wrong.
+/// Returns the file's text for these devices and links, and back. `read_profiles` throws `errc::invalid_argument` for
+/// text that is not of this form, naming what is wrong.
 std::string write_profiles(const std::vector<measured_profile>& all, const std::vector<measured_link>& links = {});
 kept_profiles read_profiles(std::string_view text);
 
@@ -83,13 +85,13 @@ struct loaded_profiles : kept_profiles {
 /// Reads a file; never throws. An empty path, or a file that does not exist, is no problem.
 loaded_profiles load_profiles(const std::filesystem::path& path);
 
-/// Returns what is known of a device: `old`, with what `fresh` has in its place. New values drop the old operators' sums, which
-/// are of the roofline that they were taken against: the nodes' work is not known any more, so they cannot be converted. Nodes' times are
-/// seconds and stay.
+/// Returns what is known of a device: `old`, with what `fresh` has in its place. New values drop the old operators'
+/// sums, which are of the roofline that they were taken against: the nodes' work is not known any more, so they cannot
+/// be converted. Nodes' times are seconds and stay.
 measured_profile merge(measured_profile old, const measured_profile& fresh);
 
-/// Merges measurements into a file, beside those of other devices and links. A file that could not be used is replaced. Throws
-/// `errc::io`.
+/// Merges measurements into a file, beside those of other devices and links. A file that could not be used is replaced.
+/// Throws `errc::io`.
 void store_profiles(const std::filesystem::path& path, const std::vector<measured_profile>& fresh,
                     const std::vector<measured_link>& fresh_links = {});
 

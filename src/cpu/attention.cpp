@@ -33,7 +33,8 @@ struct head_rows {
   int64_t k_row, v_row;
 };
 
-/// C = alpha · A · op(B) + beta · C, all row-major with leading dimensions, on the calling thread if that is in a parallel region.
+/// C = alpha · A · op(B) + beta · C, all row-major with leading dimensions, on the calling thread if that is in a
+/// parallel region.
 void multiply(bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
               const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
   dnnl::error::wrap_c_api(dnnl_sgemm('N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, ldc),

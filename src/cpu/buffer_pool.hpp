@@ -1,7 +1,8 @@
-// Host buffers that are used again: outputs are fresh tensors at every run, and fresh pages cost more than most kernels.
+// Host buffers that are used again: outputs are fresh tensors at every run, and fresh pages cost more than most
+// kernels.
 //
-// A tensor from the pool gives its bytes back when its last handle dies, on whatever thread; the pool outlives its owner
-// until then. At most `limit` idle bytes are kept. Thread-safe.
+// A tensor from the pool gives its bytes back when its last handle dies, on whatever thread; the pool outlives its
+// owner until then. At most `limit` idle bytes are kept. Thread-safe.
 #pragma once
 
 #include "tensor/elements.hpp"

@@ -1,5 +1,5 @@
-// troupe.Reorder of images of bytes with few channels, as models begin with them: planes become pixels. One loop for each number of channels,
-// which compilers make shuffles of.
+// troupe.Reorder of images of bytes with few channels, as models begin with them: planes become pixels. One loop for
+// each number of channels, which compilers make shuffles of.
 #include "base/parallel.hpp"
 #include "cpu/kernels.hpp"
 

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Returns whether Conv `r` is of floats, not empty, by constant weights in one group, and whether its input, its output and the residual, if there is one, which
-/// has the output's dims, are channels-last.
+/// Returns whether Conv `r` is of floats, not empty, by constant weights in one group, and whether its input, its
+/// output and the residual, if there is one, which has the output's dims, are channels-last.
 inline bool is_channels_last_conv(const kernel_request& r) {
   const operand &x = r.inputs[0], &y = r.outputs[0];
   const auto last = [&](const operand& o) { return r.layout_of(o) == layout::channels_last; };

@@ -77,8 +77,8 @@ dnnl::primitive_attr user_scratchpad(const dnnl::post_ops& ops = {});
 /// Returns the weight in format `to`; `from` describes the plain elements under the same logical dims.
 weight_cache::handle pack(weight_cache& weights, const weight_ptr& w, const memory_desc& from, const memory_desc& to);
 
-/// C[m][n] = A[m][k] · B[n][k] transposed; rows of A and B follow each other, those of C are `ldc` elements apart. On one thread if the caller
-/// is one of several.
+/// C[m][n] = A[m][k] · B[n][k] transposed; rows of A and B follow each other, those of C are `ldc` elements apart. On
+/// one thread if the caller is one of several.
 void multiply_transposed(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, int64_t ldc);
 
 /// Returns `make()`, or null if oneDNN cannot do it.

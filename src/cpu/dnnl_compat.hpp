@@ -17,14 +17,15 @@ struct window_dims {
   dims kernel, strides, dilations, pad_begin, pad_end;
 };
 
-/// A format of plain elements: by axis the padded size and the step between (outer) blocks, then the blocks inside, outermost
-/// first, which are dense, and the axes that they are of. Throws `dnnl::error` if a descriptor has another format.
+/// A format of plain elements: by axis the padded size and the step between (outer) blocks, then the blocks inside,
+/// outermost first, which are dense, and the axes that they are of. Throws `dnnl::error` if a descriptor has another
+/// format.
 struct blocked_format {
   dims padded, strides, blocks, block_axes;
 };
 
-/// Moves on to the first implementation whose name does not contain `without` (empty: none is left out). With oneDNN 2 only as long as
-/// the operation's own descriptor lives, to which the iterator refers.
+/// Moves on to the first implementation whose name does not contain `without` (empty: none is left out). With oneDNN 2
+/// only as long as the operation's own descriptor lives, to which the iterator refers.
 template <class Desc>
 Desc first_without(Desc desc, std::string_view without) {
   while (!without.empty() && std::string_view(desc.impl_info_str()).find(without) != std::string_view::npos)

@@ -1,8 +1,8 @@
 // Convolution and transposed convolution through oneDNN: Y = act(conv(X, W) + B + residual).
 //
-// Weights are packed into the format that oneDNN likes best: constant ones once, others before each run, because oneDNN's
-// kernels for plain weights are slower by two orders of magnitude. The residual is added as a binary post-op, so it may be
-// anywhere. A ConvTranspose that states its output's shape is left to the reference kernel.
+// Weights are packed into the format that oneDNN likes best: constant ones once, others before each run, because
+// oneDNN's kernels for plain weights are slower by two orders of magnitude. The residual is added as a binary post-op,
+// so it may be anywhere. A ConvTranspose that states its output's shape is left to the reference kernel.
 #include "base/round_up.hpp"
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
@@ -76,8 +76,8 @@ memory_desc any_weights(const shape& weights, int64_t groups, bool transposed) {
   return dnn::describe_any(split);
 }
 
-/// The implementation by matrix products adds a residual at the wrong places if the output is channels-last (oneDNN 2.6.3; processors
-/// without AVX2, weights that are computed, windows beside the input).
+/// The implementation by matrix products adds a residual at the wrong places if the output is channels-last (oneDNN
+/// 2.6.3; processors without AVX2, weights that are computed, windows beside the input).
 constexpr std::string_view wrong_residuals = "gemm";
 
 class dnnl_conv_kernel final : public kernel {

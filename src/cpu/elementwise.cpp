@@ -1,8 +1,8 @@
-// Elementwise operators and fused chains of them on floats: one pass over memory, a block of elements at a time, each step a
-// vectorised loop over cached buffers.
+// Elementwise operators and fused chains of them on floats: one pass over memory, a block of elements at a time, each
+// step a vectorised loop over cached buffers.
 //
-// Works in memory order, so that every operand may be plain or channels-last; an input that neither is laid out like the output nor is
-// repeated along its innermost axis is gathered element by element.
+// Works in memory order, so that every operand may be plain or channels-last; an input that neither is laid out like
+// the output nor is repeated along its innermost axis is gathered element by element.
 #include "ops/fused_elementwise.hpp"
 
 #include "base/parallel.hpp"

@@ -1,9 +1,10 @@
-// Matrix products with few rows, as in the decode step of a language model: Y = act(alpha · A · B + bias + residual), M ≤ 4.
+// Matrix products with few rows, as in the decode step of a language model: Y = act(alpha · A · B + bias + residual), M
+// ≤ 4.
 //
 // Such a product is bound by reading B once from memory, so B is used as it is (in the mapped model file, where it is a
-// weight) and nothing is packed. Row-major B [K, N]: each thread takes rows of B, a few at a time, and adds them, scaled by
-// A's elements, to its own sums, which stay in its cache; or columns, if N is large enough to give each thread long
-// stretches. Transposed B [N, K]: one dot product an output.
+// weight) and nothing is packed. Row-major B [K, N]: each thread takes rows of B, a few at a time, and adds them,
+// scaled by A's elements, to its own sums, which stay in its cache; or columns, if N is large enough to give each
+// thread long stretches. Transposed B [N, K]: one dot product an output.
 #include "base/parallel.hpp"
 #include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"

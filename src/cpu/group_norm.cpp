@@ -1,8 +1,8 @@
-// InstanceNormalization and GroupNormalization of channels-last floats, and their fused forms: y = act((x − mean) / √(variance + epsilon)
-// · scale + bias) with the statistics of a group of channels of one image.
+// InstanceNormalization and GroupNormalization of channels-last floats, and their fused forms: y = act((x − mean) /
+// √(variance + epsilon) · scale + bias) with the statistics of a group of channels of one image.
 //
-// The channels of a pixel are together, so sums are kept by channel: in float over a strip of pixels, in double over the
-// strips. Strips go to the threads.
+// The channels of a pixel are together, so sums are kept by channel: in float over a strip of pixels, in double over
+// the strips. Strips go to the threads.
 #include "base/parallel.hpp"
 #include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"

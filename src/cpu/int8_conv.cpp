@@ -1,5 +1,6 @@
-// Convolutions of channels-last bytes: ConvInteger, QLinearConv and troupe.QuantizedConv, as products whose rows are the windows of
-// output pixels. A window of one pixel is a row of X itself; others are gathered, padding being X's zero point.
+// Convolutions of channels-last bytes: ConvInteger, QLinearConv and troupe.QuantizedConv, as products whose rows are
+// the windows of output pixels. A window of one pixel is a row of X itself; others are gathered, padding being X's zero
+// point.
 #include "cpu/int8_tiles.hpp"
 #include "cpu/int8_weights.hpp"
 #include "cpu/int8_window.hpp"
@@ -63,8 +64,8 @@ private:
         .run();
   }
 
-  /// Copies the windows of `count` output pixels from `first` on, `step` bytes apart, flipped if X is int8. May write `short_line` bytes
-  /// beyond them.
+  /// Copies the windows of `count` output pixels from `first` on, `step` bytes apart, flipped if X is int8. May write
+  /// `short_line` bytes beyond them.
   void gather_windows(const source& from, int64_t first, int64_t count, uint8_t* to, int64_t step) const {
     thread_local std::vector<const uint8_t*> lines;
     for (const int64_t end = first + count; first < end;) {

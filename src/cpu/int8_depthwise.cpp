@@ -1,8 +1,9 @@
-// Depthwise convolutions of channels-last bytes, one filter a channel: for each output line and 64 channels, the lines of X that meet it are
-// interleaved, some columns at a time so that these stay in a core's cache, then multiplied for all pixels (int8_product.hpp).
+// Depthwise convolutions of channels-last bytes, one filter a channel: for each output line and 64 channels, the lines
+// of X that meet it are interleaved, some columns at a time so that these stay in a core's cache, then multiplied for
+// all pixels (int8_product.hpp).
 //
-// The weights' zero point is taken off when they are packed, so that their sums need no correction for it; weights that do not fit 8
-// bits then are left to the reference.
+// The weights' zero point is taken off when they are packed, so that their sums need no correction for it; weights that
+// do not fit 8 bits then are left to the reference.
 #include "base/parallel.hpp"
 #include "base/round_up.hpp"
 #include "cpu/int8_product.hpp"
@@ -16,8 +17,8 @@
 namespace troupe {
 namespace {
 
-/// Interleaved columns and packed weights are kept in lines of the core's cache, so that no vector that is loaded of them meets two: where such
-/// loads do, a convolution takes a fifth more.
+/// Interleaved columns and packed weights are kept in lines of the core's cache, so that no vector that is loaded of
+/// them meets two: where such loads do, a convolution takes a fifth more.
 struct alignas(64) cache_line {
   std::array<uint8_t, 64> bytes;
 };
@@ -160,7 +161,8 @@ private:
       }
   }
 
-  /// Interleaves `count` columns, the first of which is pixel `start` of the lines; those beside the image are X's zero point.
+  /// Interleaves `count` columns, the first of which is pixel `start` of the lines; those beside the image are X's zero
+  /// point.
   void gather_columns(const uint8_t** lines, int64_t start, int64_t count, int64_t first, uint8_t* to) const {
     const int64_t column = taps_.quads * int8::column_bytes, in = window_.axes[2].in;
     const int64_t begin = std::clamp<int64_t>(-start, 0, count), end = std::clamp<int64_t>(in - start, begin, count);

@@ -1,5 +1,5 @@
-// troupe.QuantizedElementwise: one pass over memory, a block of elements at a time: dequantised, taken through the chain's steps in cached
-// buffers, quantised. Works in memory order, as elementwise.cpp.
+// troupe.QuantizedElementwise: one pass over memory, a block of elements at a time: dequantised, taken through the
+// chain's steps in cached buffers, quantised. Works in memory order, as elementwise.cpp.
 #include "base/parallel.hpp"
 #include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"

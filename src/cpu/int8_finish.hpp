@@ -1,4 +1,5 @@
-// What comes after a product of bytes: corrections for the zero points, scales, bias, activation, and the type of the result.
+// What comes after a product of bytes: corrections for the zero points, scales, bias, activation, and the type of the
+// result.
 //
 //   Σ (a − a_zero) (b − b_zero) = Σ a b − b_zero Σ a − a_zero (Σ b − depth · b_zero), modulo 2^32
 //   y = act(float(sum + integer bias) · scale + offset)      quantised: saturate(⌊y / y_scale⌉ + y_zero), halves to even
@@ -10,8 +11,8 @@
 
 namespace troupe::int8 {
 
-/// Where the operands of a quantised product or convolution stand among its inputs; SIZE_MAX: it has none. Without scales the results
-/// are the sums.
+/// Where the operands of a quantised product or convolution stand among its inputs; SIZE_MAX: it has none. Without
+/// scales the results are the sums.
 struct operand_positions {
   size_t a = 0, b = 1, a_zero = 2, b_zero = 3;
   size_t a_scale = SIZE_MAX, b_scale = SIZE_MAX;
@@ -20,15 +21,15 @@ struct operand_positions {
   size_t residual = SIZE_MAX; // of a sum that follows: int8_sum.cpp
 };
 
-/// Returns the positions for the call's operator: MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv, troupe.QuantizedMatMul and
-/// troupe.QuantizedConv.
+/// Returns the positions for the call's operator: MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv,
+/// troupe.QuantizedMatMul and troupe.QuantizedConv.
 operand_positions positions_of(const node& call);
 
 /// The end of one call. Prepared once, bound to the operands' elements at each run, then used by several threads.
 class finish {
 public:
-  /// Returns whether scales and zero points have the types and sizes that this takes: one of each for A and the result, one or
-  /// `columns` of each for B.
+  /// Returns whether scales and zero points have the types and sizes that this takes: one of each for A and the result,
+  /// one or `columns` of each for B.
   static bool takes(const kernel_request& r, const operand_positions& at, int64_t columns);
 
   /// `depth` is the number of products in a sum.
@@ -40,8 +41,8 @@ public:
     b_flip_ = 0;
   }
 
-  /// Reads scales and zero points, unless it has and they are constants; `column_sums` are those of the packed B, of one matrix.
-  /// Returns whether it read them.
+  /// Reads scales and zero points, unless it has and they are constants; `column_sums` are those of the packed B, of
+  /// one matrix. Returns whether it read them.
   bool bind(const kernel_run& r, const int32_t* column_sums);
   /// Corrects for other column sums: of the next matrix of a batch.
   void correct_for(const int32_t* column_sums);

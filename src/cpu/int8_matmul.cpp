@@ -1,5 +1,5 @@
-// Matrix products of bytes: MatMulInteger, QLinearMatMul and troupe.QuantizedMatMul. A constant right matrix is packed once, others are
-// packed at each run, which costs little beside a product with many rows.
+// Matrix products of bytes: MatMulInteger, QLinearMatMul and troupe.QuantizedMatMul. A constant right matrix is packed
+// once, others are packed at each run, which costs little beside a product with many rows.
 #include "cpu/int8_tiles.hpp"
 #include "cpu/int8_weights.hpp"
 #include "cpu/kernels.hpp"

@@ -38,8 +38,8 @@ TROUPE_AVX512 __m512 real_row(const finished_rows& f, const column_block& b, int
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), b.scale, b.offset);
 }
 
-/// Returns ⌊real⌉, halves to even. What is too large for an integer is a large one, what is too small (or NaN) a small one; both leave room
-/// for a zero point.
+/// Returns ⌊real⌉, halves to even. What is too large for an integer is a large one, what is too small (or NaN) a small
+/// one; both leave room for a zero point.
 TROUPE_AVX512 __m512i rounded(__m512 real) {
   return _mm512_cvtps_epi32(_mm512_max_ps(_mm512_min_ps(_mm512_set1_ps(1e9f), real), _mm512_set1_ps(-1e9f)));
 }

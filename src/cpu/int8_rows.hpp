@@ -1,4 +1,5 @@
-// The usual end of a product of bytes on several rows at once, for processors with AVX-512: what int8_finish.hpp does, kept in registers.
+// The usual end of a product of bytes on several rows at once, for processors with AVX-512: what int8_finish.hpp does,
+// kept in registers.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@ struct quantised_end {
   int32_t zero, least, most;
 };
 
-/// Rows of sums, and what becomes of them: (sum + correction − row sum · zero) · scale + offset, limited to [low, high], or quantised:
-/// ⌊that⌉ + end.zero, limited.
+/// Rows of sums, and what becomes of them: (sum + correction − row sum · zero) · scale + offset, limited to [low,
+/// high], or quantised: ⌊that⌉ + end.zero, limited.
 struct finished_rows {
   const int32_t* sums;
   int64_t sums_step, rows, columns;

@@ -1,5 +1,5 @@
-// Products and convolutions of bytes that end in a sum with a residual (ops/fused_quantized.cpp), as the two nodes that they stand for: the
-// product writes its bytes where the result goes, then the sum takes their place.
+// Products and convolutions of bytes that end in a sum with a residual (ops/fused_quantized.cpp), as the two nodes that
+// they stand for: the product writes its bytes where the result goes, then the sum takes their place.
 #include "cpu/int8_finish.hpp"
 #include "cpu/kernels.hpp"
 #include "ops/fused_elementwise.hpp"
@@ -9,7 +9,8 @@
 namespace troupe {
 namespace {
 
-/// The node of the sum: its inputs are those that follow the product's, behind the product's result and what that is quantised with.
+/// The node of the sum: its inputs are those that follow the product's, behind the product's result and what that is
+/// quantised with.
 node sum_of(const node& call) {
   const float low = call.attrs.real("sum_low"), high = call.attrs.real("sum_high");
   elementwise_program program{{{scalar_code::add, 0, 1}}, {low, high}};

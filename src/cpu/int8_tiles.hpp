@@ -15,8 +15,8 @@ struct row_range {
   int64_t step;
 };
 
-/// A · `b` (`columns` columns, the first of which is `first_column` of `end`). `gather(first, count)` returns rows of A; the results begin
-/// at `y`, their rows are `y_step` bytes apart.
+/// A · `b` (`columns` columns, the first of which is `first_column` of `end`). `gather(first, count)` returns rows of
+/// A; the results begin at `y`, their rows are `y_step` bytes apart.
 template <class Gather>
 class tiled_product {
 public:
@@ -40,8 +40,8 @@ public:
   }
 
 private:
-  /// Rows that a kernel takes at once, blocks of columns whose sums are computed at a time, bytes of A that a tile has, and products that are
-  /// worth a thread.
+  /// Rows that a kernel takes at once, blocks of columns whose sums are computed at a time, bytes of A that a tile has,
+  /// and products that are worth a thread.
   static constexpr int64_t group_rows = 6, panel_blocks = 16, tile_bytes = 64 * 1024, least_work = 400'000;
 
   void run_part(int64_t first_row, int64_t last_row, int64_t first_block, int64_t last_block) const {

@@ -50,13 +50,15 @@ TROUPE_VNNI_INLINE column_end columns_of(const byte_end& e, int64_t first) {
           _mm512_loadu_ps(e.offset + first)};
 }
 
-/// Returns ⌊(sum + correction) · scale + offset⌉, halves to even: what is too large for an integer is a large one, what is too small the least.
+/// Returns ⌊(sum + correction) · scale + offset⌉, halves to even: what is too large for an integer is a large one, what
+/// is too small the least.
 TROUPE_VNNI_INLINE __m512i rounded(__m512i sum, const column_end& e) {
   const __m512 whole = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, e.correction));
   return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_fmadd_ps(whole, e.scale, e.offset), _mm512_set1_ps(1e9f)));
 }
 
-/// Packs four registers of integers within 16-byte lanes: 4 of each register's in each lane. Packing and the addition saturate.
+/// Packs four registers of integers within 16-byte lanes: 4 of each register's in each lane. Packing and the addition
+/// saturate.
 TROUPE_VNNI_INLINE __m512i bytes_of(const byte_limits& limits, __m512i y0, __m512i y1, __m512i y2, __m512i y3) {
   const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(y0, y1), limits.zero);
   const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(y2, y3), limits.zero);
@@ -117,7 +119,8 @@ struct sums_end {
   }
 };
 
-/// Where sums go as bytes. A tile's pass through the first-level cache: kept in registers to the end, some are spilled in the loop over the depth.
+/// Where sums go as bytes. A tile's pass through the first-level cache: kept in registers to the end, some are spilled
+/// in the loop over the depth.
 struct bytes_end {
   const byte_end& end;
   int64_t columns;

@@ -1,4 +1,5 @@
-// What int8_product.hpp does, for processors with AVX-512 and VNNI: an instruction adds the four products of a quad without saturation.
+// What int8_product.hpp does, for processors with AVX-512 and VNNI: an instruction adds the four products of a quad
+// without saturation.
 #pragma once
 
 #include "cpu/int8_product.hpp"

@@ -1,8 +1,9 @@
 // What runs one node on the CPU: prepared once when a plan is installed, then run as often as the plan is.
 //
-// A kernel is chosen from the ordered list of kernel_list.hpp: the first factory that takes the call wins; the operator's
-// reference kernel is last and takes everything. Preparation fixes types, shapes and layouts, so that `run` only needs
-// addresses. A kernel is run by one thread at a time (its device's); it may use `parallel_for` and oneDNN inside.
+// A kernel is chosen from the ordered list of kernel_list.hpp: the first factory that takes the call wins; the
+// operator's reference kernel is last and takes everything. Preparation fixes types, shapes and layouts, so that `run`
+// only needs addresses. A kernel is run by one thread at a time (its device's); it may use `parallel_for` and oneDNN
+// inside.
 #pragma once
 
 #include "cpu/scratch.hpp"
@@ -31,8 +32,8 @@ struct kernel_request {
   bool all_of_type(dtype type) const;
   /// Returns whether every present operand is plain.
   bool all_plain() const;
-  /// Returns the layout that operand `o` has for oneDNN: its own, or, if its elements are in the same order in both layouts,
-  /// the one that the call's other operands have.
+  /// Returns the layout that operand `o` has for oneDNN: its own, or, if its elements are in the same order in both
+  /// layouts, the one that the call's other operands have.
   layout layout_of(const operand& o) const;
 };
 

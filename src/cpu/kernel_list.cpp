@@ -123,7 +123,8 @@ void reorder_elements(const operand& o, layout to, const void* from, void* into)
   find_op("troupe", "Reorder", 1)->reference(reorder);
 }
 
-/// Runs a kernel that knows only plain operands between reorders: slow, but every layout has a kernel for every operator.
+/// Runs a kernel that knows only plain operands between reorders: slow, but every layout has a kernel for every
+/// operator.
 class plain_adapter final : public kernel {
 public:
   explicit plain_adapter(const kernel_request& request) : request_(request), copies_(operands()) {

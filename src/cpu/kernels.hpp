@@ -42,7 +42,8 @@ kernel_ptr make_row_norm(const kernel_request& request);
 kernel_ptr make_group_norm(const kernel_request& request);
 /// Concat along the channels of channels-last values. concat.cpp
 kernel_ptr make_channels_last_concat(const kernel_request& request);
-/// Convolutions of channels-last bytes with constant weights: depthwise ones, and all. int8_depthwise.cpp, int8_conv.cpp
+/// Convolutions of channels-last bytes with constant weights: depthwise ones, and all. int8_depthwise.cpp,
+/// int8_conv.cpp
 kernel_ptr make_int8_depthwise(const kernel_request& request);
 kernel_ptr make_int8_conv(const kernel_request& request);
 /// Matrix products of bytes. int8_matmul.cpp

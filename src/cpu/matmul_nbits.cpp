@@ -1,8 +1,9 @@
 // com.microsoft MatMulNBits of float32: weights stay packed.
 //
-// With few rows the product is bound by reading the packed bytes. Σ a (code − zero) · scale of a block is scale · (Σ a · code − zero · Σ a):
-// codes are multiplied as they come, A having been sorted into elements of low and high halves of a byte before; sums of a block's A are
-// made once. Zero points that are not given are the same for all codes, and are taken off each. With more rows, tiles of columns are dequantised into a core's cache and multiplied by oneDNN.
+// With few rows the product is bound by reading the packed bytes. Σ a (code − zero) · scale of a block is scale · (Σ a
+// · code − zero · Σ a): codes are multiplied as they come, A having been sorted into elements of low and high halves of
+// a byte before; sums of a block's A are made once. Zero points that are not given are the same for all codes, and are
+// taken off each. With more rows, tiles of columns are dequantised into a core's cache and multiplied by oneDNN.
 #include "ops/matmul_nbits.hpp"
 #include "base/parallel.hpp"
 #include "cpu/dnnl_call.hpp"
@@ -45,8 +46,8 @@ private:
   bool has_zeros() const { return real_zeros_ || packed_zeros_; }
   bool is_nibbles() const { return s_.bits == 4; }
 
-  /// Writes A's rows with zeros beyond K; for nibbles the even elements of each block come first. Sums, for zero points that are given, are by
-  /// row, then block.
+  /// Writes A's rows with zeros beyond K; for nibbles the even elements of each block come first. Sums, for zero points
+  /// that are given, are by row, then block.
   void sort_rows(const float* a, float* to, float* sums) const {
     for (int64_t row = 0; row < rows_; ++row, a += s_.k, to += padded_)
       for (int64_t block = 0; block < s_.blocks; ++block) {

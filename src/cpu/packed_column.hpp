@@ -5,7 +5,8 @@
 
 namespace troupe {
 
-/// Columns of codes with 4 or 8 bits, one after the other, a number that is taken off each code, and a scale for each block of them.
+/// Columns of codes with 4 or 8 bits, one after the other, a number that is taken off each code, and a scale for each
+/// block of them.
 struct packed_columns {
   const uint8_t* codes;
   const float* scales;
@@ -13,8 +14,8 @@ struct packed_columns {
   float middle;
 };
 
-/// y[row · y_step + column] = Σ over blocks of scale · Σ a[row][i] · (code[i] − middle) for `rows` ≤ 4 rows, which are `step` apart. Of a
-/// block's 4-bit codes the even ones come first in A, then the odd ones.
+/// y[row · y_step + column] = Σ over blocks of scale · Σ a[row][i] · (code[i] − middle) for `rows` ≤ 4 rows, which are
+/// `step` apart. Of a block's 4-bit codes the even ones come first in A, then the odd ones.
 using columns_function = void (*)(const packed_columns& columns, const float* a, int64_t step, int64_t rows, float* y,
                                   int64_t y_step);
 

@@ -61,14 +61,16 @@ private:
     return plan_.storage[n.outputs[0]] != n.outputs[0];
   }
 
-  /// A call whose outputs have no element computes nothing, however large their other dims are; that of a sequence is its length.
+  /// A call whose outputs have no element computes nothing, however large their other dims are; that of a sequence is
+  /// its length.
   static bool makes_nothing(const kernel_request& r) {
     return std::all_of(r.outputs.begin(), r.outputs.end(), [](const operand& o) {
       return !o.present() || (!o.unsized && !is_container(o.type) && volume(o.dims) == 0);
     });
   }
 
-  /// Whether one thread does a call's work within microseconds. oneDNN starts all threads for whatever it is asked; `parallel_for` knows itself.
+  /// Whether one thread does a call's work within microseconds. oneDNN starts all threads for whatever it is asked;
+  /// `parallel_for` knows itself.
   static bool is_small(const node& n, const kernel_request& r) {
     constexpr double few_flops = 2e5, few_bytes = 3e4;
     call_shapes call;

@@ -1,10 +1,12 @@
-// LSTM, GRU and RNN layers of floats (the operators: ops/recurrent.cpp), with their default activations, an RNN's also Relu; whole sequences.
+// LSTM, GRU and RNN layers of floats (the operators: ops/recurrent.cpp), with their default activations, an RNN's also
+// Relu; whole sequences.
 //
-// The input part of all steps is one product, to which the biases are added. A step adds h · Rᵀ. Rᵀ is packed as [gates, panels, H, P]: the P = 64
-// units of a panel stay in registers while the state's elements pass, and memory is read in its order. (Where H is no multiple of 64 there is
-// one panel of all units.) Two directions run on two threads if each one's Rᵀ fits a core's cache. Else, and if there is only one, a direction
-// shares its panels out: a thread computes all gates of its units, so its part of Rᵀ stays in its core's cache; a step ends when all have ended.
-// A GRU has a second part, since its candidate needs r ∘ h of all units, unless `linear_before_reset` takes r ∘ (h · Rᵀ).
+// The input part of all steps is one product, to which the biases are added. A step adds h · Rᵀ. Rᵀ is packed as
+// [gates, panels, H, P]: the P = 64 units of a panel stay in registers while the state's elements pass, and memory is
+// read in its order. (Where H is no multiple of 64 there is one panel of all units.) Two directions run on two threads
+// if each one's Rᵀ fits a core's cache. Else, and if there is only one, a direction shares its panels out: a thread
+// computes all gates of its units, so its part of Rᵀ stays in its core's cache; a step ends when all have ended. A GRU
+// has a second part, since its candidate needs r ∘ h of all units, unless `linear_before_reset` takes r ∘ (h · Rᵀ).
 #include "base/parallel.hpp"
 #include "cpu/dnnl_compat.hpp"
 #include "cpu/kernels.hpp"
@@ -85,7 +87,8 @@ void add_units(const float* h, int64_t hidden, const float* r, int64_t count, fl
       sums[j] += h[i] * r[i * hidden + j];
 }
 
-/// What the units [begin, end) of one direction's step read and write. Rows of `sums` hold a batch element's gates before their activations.
+/// What the units [begin, end) of one direction's step read and write. Rows of `sums` hold a batch element's gates
+/// before their activations.
 struct step_part {
   int64_t begin, end;
   const float* r; // of the direction, packed
@@ -280,7 +283,8 @@ private:
                             "a oneDNN product failed");
   }
 
-  /// Adds both biases to the gates, but the candidate's of a linear GRU, which the reset gate scales: that stays in `sum`.
+  /// Adds both biases to the gates, but the candidate's of a linear GRU, which the reset gate scales: that stays in
+  /// `sum`.
   void add_bias(const kernel_run& r, int64_t d, float* sum, float* all) const {
     if (!has_bias_)
       return;
@@ -311,7 +315,8 @@ private:
   scratch_buffer& scratch_;
 };
 
-/// Whether the operands fit each other; if dims were symbolic, nobody has looked before. The reference says what is wrong.
+/// Whether the operands fit each other; if dims were symbolic, nobody has looked before. The reference says what is
+/// wrong.
 bool fits(const kernel_request& r, const layer_sizes& z) {
   const shape state{z.directions, z.batch, z.hidden};
   const std::pair<size_t, shape> wanted[] = {{1, {z.directions, z.gates(), z.inputs}},

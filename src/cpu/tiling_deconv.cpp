@@ -1,9 +1,10 @@
-// Transposed convolution whose windows tile the output (kernel = stride, no padding): what decoders of segmentation nets and text
-// detectors double their sizes with. oneDNN computes it as a convolution's gradient, some twenty times slower than the arithmetic needs.
+// Transposed convolution whose windows tile the output (kernel = stride, no padding): what decoders of segmentation
+// nets and text detectors double their sizes with. oneDNN computes it as a convolution's gradient, some twenty times
+// slower than the arithmetic needs.
 //
-// Each input pixel alone makes a tile of output pixels: a 1 × 1 convolution to (tile row, tile column, channel), then the rows of the
-// tiles move to their place. Both are done by bands of a few image rows, whose tiles stay in the cache. Channels-last only, where
-// a tile's row is contiguous.
+// Each input pixel alone makes a tile of output pixels: a 1 × 1 convolution to (tile row, tile column, channel), then
+// the rows of the tiles move to their place. Both are done by bands of a few image rows, whose tiles stay in the cache.
+// Channels-last only, where a tile's row is contiguous.
 #include "base/parallel.hpp"
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"

@@ -1,5 +1,5 @@
-// Elementary functions of floats as branch-free polynomials that compilers vectorise: always inline, since a loop that calls one is not. Errors are
-// below 4e-7, relative for exp and sigmoid, absolute for erf and tanh.
+// Elementary functions of floats as branch-free polynomials that compilers vectorise: always inline, since a loop that
+// calls one is not. Errors are below 4e-7, relative for exp and sigmoid, absolute for erf and tanh.
 #pragma once
 
 #include <bit>
@@ -7,8 +7,8 @@
 
 namespace troupe::fast {
 
-/// e^x, or e^x − 1 without cancellation near 0: 2^n · (1 + m) with n = round(x / ln 2). Overflow gives infinity, powers below the smallest
-/// normal number are 0, NaN stays.
+/// e^x, or e^x − 1 without cancellation near 0: 2^n · (1 + m) with n = round(x / ln 2). Overflow gives infinity, powers
+/// below the smallest normal number are 0, NaN stays.
 template <bool MinusOne = false>
 [[gnu::always_inline]] inline float exp(float x) {
   // Adding 1.5 · 2^23 rounds to an integer and leaves it in the low bits.
@@ -68,8 +68,8 @@ template <bool MinusOne = false>
   return x < 0 ? -y : y;
 }
 
-/// The error function: Abramowitz and Stegun 7.1.26 (1.5e-7 absolute) from 0.5 on, below it a Taylor series, which is good
-/// relative to small results too.
+/// The error function: Abramowitz and Stegun 7.1.26 (1.5e-7 absolute) from 0.5 on, below it a Taylor series, which is
+/// good relative to small results too.
 [[gnu::always_inline]] inline float erf(float x) {
   const float a = x < 0 ? -x : x;
   const float s = x * x;

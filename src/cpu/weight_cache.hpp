@@ -1,8 +1,8 @@
 // Weights of one CPU device, shared by all its installed plans.
 //
-// A weight is held as long as a kernel uses it: the cache itself only remembers where it is. Bytes of a leaf stay where they
-// are (usually the mapped model file); steps (folded, converted, packed) are computed once, from parts that are held if any are.
-// Used by one thread at a time.
+// A weight is held as long as a kernel uses it: the cache itself only remembers where it is. Bytes of a leaf stay where
+// they are (usually the mapped model file); steps (folded, converted, packed) are computed once, from parts that are
+// held if any are. Used by one thread at a time.
 #pragma once
 
 #include "base/weak_table.hpp"

@@ -121,7 +121,8 @@ constexpr op_def filters_op{.domain = "troupe",
                             .infer = infer_filters<Tile>,
                             .reference = filters_reference<Tile>};
 
-/// See `ending`. In place, and bits are seen by references: what a vector is returned in depends on the processor level, of which GCC warns.
+/// See `ending`. In place, and bits are seen by references: what a vector is returned in depends on the processor
+/// level, of which GCC warns.
 void limit(lanes& x, const ending& end) {
   x = x < end.low ? lanes{} + end.low : x;
   x = x > end.high ? lanes{} + end.high : x;

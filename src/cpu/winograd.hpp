@@ -1,5 +1,6 @@
-// Winograd's minimal filtering F(t × t, 3 × 3): a tile of t × t outputs of a 3 × 3 convolution from a patch of (t + 2)² inputs with as many products a
-// channel, 36 instead of 144 for t = 4, 16 instead of 36 for t = 2 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015).
+// Winograd's minimal filtering F(t × t, 3 × 3): a tile of t × t outputs of a 3 × 3 convolution from a patch of (t + 2)²
+// inputs with as many products a channel, 36 instead of 144 for t = 4, 16 instead of 36 for t = 2 (Lavin and Gray,
+// "Fast Algorithms for Convolutional Neural Networks", 2015).
 //
 //   Y = Aᵀ (U ⊙ V) A,  U = G g Gᵀ,  V = Bᵀ d B      g: a filter, d: a patch, Y: its tile; ⊙: by point, summed over the channels
 //
@@ -36,8 +37,9 @@ float largest_of(std::span<const float> x);
 /// Returns whether sums of products of two such elements are finite.
 bool is_moderate(float largest);
 
-/// Returns whether tiles of `count` such elements are exact enough. All of a tile's outputs are made of all of its patch: what is infinite or NaN in one
-/// pixel would be in outputs that do not see it, and a pixel that is 1,000 times as large as others adds an error of 1e-4 of these.
+/// Returns whether tiles of `count` such elements are exact enough. All of a tile's outputs are made of all of its
+/// patch: what is infinite or NaN in one pixel would be in outputs that do not see it, and a pixel that is 1,000 times
+/// as large as others adds an error of 1e-4 of these.
 bool are_even(const magnitudes& m, int64_t count);
 
 /// Tiles of Tile × Tile outputs; Tile is 2 or 4.
@@ -46,7 +48,8 @@ struct filtering {
   /// Along an axis; points of a patch.
   static constexpr int64_t tile = Tile, patch = Tile + 2, points = patch * patch;
 
-  /// A patch's rows and columns of pixels, each its channels' floats; null where it is beyond the image, which is 0 there.
+  /// A patch's rows and columns of pixels, each its channels' floats; null where it is beyond the image, which is 0
+  /// there.
   struct patch_pixels {
     const float* at[points];
   };
@@ -57,7 +60,8 @@ struct filtering {
     const float* added[tile * tile]; // where a residual is, if there is one
   };
 
-  /// Returns the weights [filters, channels, 3, 3] as U, [points, channels, filters], rounded from doubles. Nothing is computed yet.
+  /// Returns the weights [filters, channels, 3, 3] as U, [points, channels, filters], rounded from doubles. Nothing is
+  /// computed yet.
   static weight_ptr transform_filters(const weight_ptr& w);
 
   /// Writes V of one patch: point p of channel c to v[p · step + c]. Returns what the patch has.

@@ -2,8 +2,8 @@
 // actor is its only caller and calls it from one thread at a time.
 //
 // Order: chunks run in the order of `submit`. `submit` never blocks on the device's work if the device is asynchronous
-// (GPU); a device that computes on the calling thread (CPU) completes inside `submit`. Either way `done` is called exactly
-// once for each submitted chunk, in submission order, from any thread.
+// (GPU); a device that computes on the calling thread (CPU) completes inside `submit`. Either way `done` is called
+// exactly once for each submitted chunk, in submission order, from any thread.
 //
 // Errors: install throws; a chunk's failure is in its `chunk_result`, never an exception from `submit`.
 #pragma once
@@ -43,12 +43,13 @@ struct chunk_work {
   uint64_t bound_plan = 0; // bound_plan::id, installed before
   chunk_id chunk = 0;
   execution_id execution = 0;
-  /// Arena slot: executions in flight on bound plans of one layout have different slots, counted from 0. A bound plan may see
-  /// only some of them.
+  /// Arena slot: executions in flight on bound plans of one layout have different slots, counted from 0. A bound plan
+  /// may see only some of them.
   uint32_t slot = 0;
   /// What the chunk reads, by upload: filled, where `moved_value::reaches` this device.
   std::vector<value_ref> uploads;
-  /// What it makes, by download: for the device to fill before it calls `done`. Nobody reads those of a chunk that failed.
+  /// What it makes, by download: for the device to fill before it calls `done`. Nobody reads those of a chunk that
+  /// failed.
   std::vector<value_ref> downloads;
   /// Whether `chunk_result::timings` is wanted. False costs nothing.
   bool timed = false;
@@ -58,13 +59,14 @@ struct chunk_work {
 
 /// How a chunk ended; what it made is in `chunk_work::downloads`.
 struct chunk_result {
-  /// errc and message where it failed; `message` is empty on success. `errc::device_lost` means that the device is gone.
+  /// errc and message where it failed; `message` is empty on success. `errc::device_lost` means that the device is
+  /// gone.
   errc code = errc::internal;
   std::string message;
   /// Time the device computed, in nanoseconds.
   int64_t busy_ns = 0;
-  /// Where the work is `timed`: its nodes, each once, and what was copied to and from the device, in any order. A device that
-  /// computes nothing leaves it empty.
+  /// Where the work is `timed`: its nodes, each once, and what was copied to and from the device, in any order. A
+  /// device that computes nothing leaves it empty.
   std::vector<device_timing> timings;
 
   bool ok() const { return message.empty(); }
@@ -89,8 +91,8 @@ public:
 
   virtual const device_info& info() const = 0;
 
-  /// Prepares all chunks of `bound.segment` that plan device `self` runs: kernels, weights, arena. `self` is this device's
-  /// index in the plan. Throws `errc::out_of_memory` and what kernels throw.
+  /// Prepares all chunks of `bound.segment` that plan device `self` runs: kernels, weights, arena. `self` is this
+  /// device's index in the plan. Throws `errc::out_of_memory` and what kernels throw.
   virtual void install(bound_plan_ptr bound, device_index self) = 0;
 
   /// Forgets an installed plan. Chunks of it that are in flight finish first.
@@ -99,12 +101,12 @@ public:
   /// Runs a chunk (see the top of this file).
   virtual void submit(chunk_work work, chunk_done done) = 0;
 
-  /// Returns those downloads of the chunk that was submitted last, by position, which `submit` filled itself although the chunk may not be
-  /// complete: what stays on the device. The others are not to be looked at before `done`.
+  /// Returns those downloads of the chunk that was submitted last, by position, which `submit` filled itself although
+  /// the chunk may not be complete: what stays on the device. The others are not to be looked at before `done`.
   virtual std::vector<uint32_t> take_made_ahead() { return {}; }
 
-  /// An execution has been stopped: its chunks that are queued or running need not be finished, but are answered. For devices that
-  /// cannot see `chunk_work::stop`: those of other hosts.
+  /// An execution has been stopped: its chunks that are queued or running need not be finished, but are answered. For
+  /// devices that cannot see `chunk_work::stop`: those of other hosts.
   virtual void stop(execution_id) {}
 
   /// Nobody sends chunks of an execution that ended early any more: what is remembered of it can go.
@@ -113,13 +115,13 @@ public:
   /// Copies a value of this device to the host, after the chunks submitted before. `done` as for `submit`.
   virtual void fetch(const device_tensor& value, const fetch_done& done) { done({.value = value->host()}); }
 
-  /// Copies a host tensor to the device, for chunks submitted later. Throws `errc::out_of_memory`, and `errc::invalid_argument`
-  /// if the device cannot hold its type.
-  /// The tensor's bytes are not read after the return: the caller may change them.
+  /// Copies a host tensor to the device, for chunks submitted later. Throws `errc::out_of_memory`, and
+  /// `errc::invalid_argument` if the device cannot hold its type. The tensor's bytes are not read after the return: the
+  /// caller may change them.
   virtual device_tensor put(const tensor& value) { return copy_to_host_resident(value, info().name); }
 
-  /// Returns whether a call or a chunk may never end, for reasons outside of this library: a GPU, its driver, another host. What
-  /// computes in this process alone is alive as long as it computes, however long that is.
+  /// Returns whether a call or a chunk may never end, for reasons outside of this library: a GPU, its driver, another
+  /// host. What computes in this process alone is alive as long as it computes, however long that is.
   virtual bool may_hang() const { return true; }
 
   virtual device_stats stats() const = 0;

@@ -109,8 +109,8 @@ struct host_block_pool::state {
     retire(closed ? 0 : max_idle_bytes, retired);
   }
 
-  /// Gives up idle blocks, the longest idle first, until at most `limit` bytes are left; they are moved to `out`. Under the
-  /// lock.
+  /// Gives up idle blocks, the longest idle first, until at most `limit` bytes are left; they are moved to `out`. Under
+  /// the lock.
   void retire(int64_t limit, blocks& out) {
     while (counters.idle_bytes > limit || idle.size() > max_idle_blocks) {
       idle.back()->retired_.store(true, std::memory_order_release);

@@ -1,14 +1,14 @@
 // Host memory that the devices of a process share: tensors in it pass between devices without a copy.
 //
-// A block is page-aligned memory with an id. A tensor made from the pool keeps its block in use; when its last handle dies,
-// on whatever thread, the block becomes idle and is used again for tensors of its size class. A device finds the block in which
-// the bytes of an upload are (`find`), imports it, and keeps the import under the block's id: the same block comes back with
-// the same id, so that a steady state imports nothing anew.
+// A block is page-aligned memory with an id. A tensor made from the pool keeps its block in use; when its last handle
+// dies, on whatever thread, the block becomes idle and is used again for tensors of its size class. A device finds the
+// block in which the bytes of an upload are (`find`), imports it, and keeps the import under the block's id: the same
+// block comes back with the same id, so that a steady state imports nothing anew.
 //
-// Life of a block: its memory is unmapped when the last `host_block_ptr` dies, be it the pool's, a tensor's or a device's. A
-// device keeps the pointer as long as it keeps the import. The pool gives up idle blocks over its bound, the longest idle first:
-// such a block is `retired`, no tensor will ever be in it again, and devices should let go of it soon. Ids are never used twice in
-// a process. All is thread-safe; tensors and blocks may outlive the pool.
+// Life of a block: its memory is unmapped when the last `host_block_ptr` dies, be it the pool's, a tensor's or a
+// device's. A device keeps the pointer as long as it keeps the import. The pool gives up idle blocks over its bound,
+// the longest idle first: such a block is `retired`, no tensor will ever be in it again, and devices should let go of
+// it soon. Ids are never used twice in a process. All is thread-safe; tensors and blocks may outlive the pool.
 #pragma once
 
 #include "tensor/elements.hpp"
@@ -59,8 +59,8 @@ struct host_pool_stats {
   uint64_t reused = 0;      // tensors made in a block that was idle
 };
 
-/// Returns a sixteenth of the machine's memory, at least 1 GiB: what large transfers hold at once must stay, since mapping and
-/// importing blocks anew takes longer than copying them.
+/// Returns a sixteenth of the machine's memory, at least 1 GiB: what large transfers hold at once must stay, since
+/// mapping and importing blocks anew takes longer than copying them.
 int64_t default_idle_bytes();
 
 /// Keeps and reuses blocks (see the top of this file).
@@ -89,8 +89,8 @@ private:
   std::shared_ptr<state> state_;
 };
 
-/// Returns a tensor in a block of its own, its bytes uninitialised; strings and tensors without bytes are ordinary ones. Throws
-/// `errc::out_of_memory` with the bytes needed.
+/// Returns a tensor in a block of its own, its bytes uninitialised; strings and tensors without bytes are ordinary
+/// ones. Throws `errc::out_of_memory` with the bytes needed.
 tensor make_host_tensor(host_block_pool& pool, dtype type, shape dims);
 
 /// Returns who makes tensors in blocks, but for small ones.

@@ -1,12 +1,14 @@
-// A value of one attempt at a run on its way between chunks: what a transfer of the plan (`plan::transfers`) is while it is carried out.
+// A value of one attempt at a run on its way between chunks: what a transfer of the plan (`plan::transfers`) is while
+// it is carried out.
 //
-// The execution makes one for each value that crosses, and chunks name it (`chunk_work`): the device that makes the value says
-// where its bytes are, once; the devices that want it read them there. So the sender of the chunks carries no bytes, only learns
-// that they are there, and lets go of a value as soon as its last reader has been sent: the readers keep it.
+// The execution makes one for each value that crosses, and chunks name it (`chunk_work`): the device that makes the
+// value says where its bytes are, once; the devices that want it read them there. So the sender of the chunks carries
+// no bytes, only learns that they are there, and lets go of a value as soon as its last reader has been sent: the
+// readers keep it.
 //
-// Thread-safety: a value is filled before the chunk that makes it is answered, and read by chunks that are sent after the answer: the
-// messages order the two. What a device says too late, of an attempt that is over, fills a value that has no reader: another
-// attempt has values of its own.
+// Thread-safety: a value is filled before the chunk that makes it is answered, and read by chunks that are sent after
+// the answer: the messages order the two. What a device says too late, of an attempt that is over, fills a value that
+// has no reader: another attempt has values of its own.
 #pragma once
 
 #include "base/error.hpp"
@@ -22,8 +24,8 @@ enum class destination : uint8_t {
   both,
 };
 
-/// A value in the memory of another host: it goes from there to the hosts that want it, not through this process. Devices of other
-/// hosts derive their own kinds; when the last reference is gone, it may be forgotten there.
+/// A value in the memory of another host: it goes from there to the hosts that want it, not through this process.
+/// Devices of other hosts derive their own kinds; when the last reference is gone, it may be forgotten there.
 class away_value {
 public:
   away_value(dtype type, shape dims, std::string host) : type_(type), dims_(std::move(dims)), host_(std::move(host)) {}
@@ -56,8 +58,9 @@ public:
   /// Where the device that makes it leaves it. Devices that compute in the host's memory leave all there.
   bool goes_to_host() const { return wanted_ != destination::device; }
   bool stays() const { return wanted_ != destination::host; }
-  /// Whether its bytes are wanted in the memory of the session's process: for a device of it, control flow, or the caller. If not,
-  /// devices of other hosts leave what goes to the host's memory in their own host's (`fill_away`); where it is read, it is asked for.
+  /// Whether its bytes are wanted in the memory of the session's process: for a device of it, control flow, or the
+  /// caller. If not, devices of other hosts leave what goes to the host's memory in their own host's (`fill_away`);
+  /// where it is read, it is asked for.
   bool comes_here() const { return comes_here_; }
 
   /// Says where the bytes are; once.

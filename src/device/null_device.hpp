@@ -1,7 +1,7 @@
 // The device that runs nothing: every chunk completes at once, and its downloads are zeros of the right type and shape.
 //
-// For measuring the engine itself and for scheduling tests. If a shape depends on data that is not computed, the unknown
-// dims are 1.
+// For measuring the engine itself and for scheduling tests. If a shape depends on data that is not computed, the
+// unknown dims are 1.
 #pragma once
 
 #include "device/device.hpp"

@@ -1,5 +1,5 @@
-// Values that stay if they were computed (`resident` of troupe/device.hpp): those of devices that compute in the host's memory.
-// Devices with memory of their own derive their own kinds.
+// Values that stay if they were computed (`resident` of troupe/device.hpp): those of devices that compute in the host's
+// memory. Devices with memory of their own derive their own kinds.
 #pragma once
 
 #include "plan/device_info.hpp"

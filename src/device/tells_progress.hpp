@@ -1,5 +1,5 @@
-// A device whose calls may take long for a reason that it knows, such as weights on their way from another host: while it tells of progress,
-// it is not silent.
+// A device whose calls may take long for a reason that it knows, such as weights on their way from another host: while
+// it tells of progress, it is not silent.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // What an experiment compares, as JSON: the README here has the format and an example.
 //
-// A setting is one combination of what the file lists: a model with dims, a target, a policy, a strategy and a mode. Settings of one group
-// differ in policy and strategy alone; each is compared with the group's baseline.
+// A setting is one combination of what the file lists: a model with dims, a target, a policy, a strategy and a mode.
+// Settings of one group differ in policy and strategy alone; each is compared with the group's baseline.
 #pragma once
 
 #include "troupe/simulation.hpp"
@@ -21,7 +21,8 @@ std::string_view to_string(mode m);
 /// Devices that exist, as `--devices` names them, such as "vulkan:0*2" and "cpu".
 using device_list = std::vector<std::string>;
 
-/// Where a model runs: on a cluster described in a file, which can only be simulated, or on devices of this machine and hosts.
+/// Where a model runs: on a cluster described in a file, which can only be simulated, or on devices of this machine and
+/// hosts.
 using target = std::variant<std::filesystem::path, device_list>;
 /// Returns the file's name, or the devices joined by commas.
 std::string to_string(const target& t);
@@ -51,8 +52,8 @@ struct experiment {
 /// What one experiment may ask for.
 inline constexpr size_t max_settings = 10'000, max_repetitions = 10'000, max_rows = 1'000'000;
 
-/// Reads an experiment. `source` names the text in errors; relative files are looked for in `folder`. Throws `errc::invalid_argument` that
-/// says where in the text and what is allowed there.
+/// Reads an experiment. `source` names the text in errors; relative files are looked for in `folder`. Throws
+/// `errc::invalid_argument` that says where in the text and what is allowed there.
 experiment parse_experiment(std::string_view text, const std::string& source, const std::filesystem::path& folder);
 
 /// Reads a file of at most 16 MiB; see `parse_experiment`. Throws `errc::io` if it cannot be read.

@@ -61,9 +61,11 @@ struct comparison {
   double speedup = 0; // the baseline's mean by the setting's; 0 if the latter took no time
   paired_t t;         // of the setting's seconds less the baseline's
   signed_rank wilcoxon;
-  /// The tests' probabilities after Holm's correction over all comparisons of the results; empty where the test has none.
+  /// The tests' probabilities after Holm's correction over all comparisons of the results; empty where the test has
+  /// none.
   std::optional<double> t_adjusted, wilcoxon_adjusted;
-  /// By `t_adjusted` and the confidence. Where nothing has scatter, as in a simulation without noise, by the times themselves.
+  /// By `t_adjusted` and the confidence. Where nothing has scatter, as in a simulation without noise, by the times
+  /// themselves.
   experiments::verdict verdict = verdict::unclear;
 };
 
@@ -87,8 +89,9 @@ struct analysis {
   std::optional<double> mean_error;                // the mean of their sizes; empty if there are none
 };
 
-/// Summarises and compares. Throws `errc::invalid_argument` for a row of a setting or repetition that the experiment does not have, for two
-/// rows of one repetition, for seconds that are negative, not finite or above 1e100, and for a wrong confidence.
+/// Summarises and compares. Throws `errc::invalid_argument` for a row of a setting or repetition that the experiment
+/// does not have, for two rows of one repetition, for seconds that are negative, not finite or above 1e100, and for a
+/// wrong confidence.
 analysis analyse(const results& all, double confidence = 0.95);
 
 } // namespace troupe::experiments

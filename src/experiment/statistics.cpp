@@ -90,7 +90,8 @@ doubled_ranks rank_by_size(std::span<const double> sorted) {
   return r;
 }
 
-/// Returns the probability that random signs give a doubled sum of at most `sum`: one rank after the other joins the sums, or does not.
+/// Returns the probability that random signs give a doubled sum of at most `sum`: one rank after the other joins the
+/// sums, or does not.
 double exact_tail(std::span<const size_t> ranks, size_t sum) {
   std::vector<double> chance(std::accumulate(ranks.begin(), ranks.end(), size_t{0}) + 1);
   chance[0] = 1;

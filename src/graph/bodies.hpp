@@ -1,7 +1,7 @@
 // The bodies of control-flow nodes (If, Loop, Scan): graphs held by attributes.
 //
-// A body is a graph of its own. Its inputs are the formal ones, then those that stand for captured values of the enclosing
-// graph (`graph::captured`); the node lists the captured values after its formal inputs, body by body.
+// A body is a graph of its own. Its inputs are the formal ones, then those that stand for captured values of the
+// enclosing graph (`graph::captured`); the node lists the captured values after its formal inputs, body by body.
 #pragma once
 
 #include "graph/graph.hpp"

@@ -30,8 +30,8 @@ void accumulate(term_map& sum, const dim_term& term, int64_t scale) {
     sum.erase(it);
 }
 
-/// Counts the characters of an expression, coefficients taken for long ones. Texts that repeat a part double with each step, so
-/// this bounds what a small file can make.
+/// Counts the characters of an expression, coefficients taken for long ones. Texts that repeat a part double with each
+/// step, so this bounds what a small file can make.
 void check_length(size_t characters) {
   if (characters > limits::max_dim_characters)
     fail(errc::unsupported,

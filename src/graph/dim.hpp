@@ -1,8 +1,8 @@
 // What shape inference does with dims (troupe/dim.hpp) beyond sums and products.
 //
-// A dim is a polynomial with integer coefficients over atoms; an atom is a symbol or an operation that a polynomial cannot
-// express (floor division, min, max, broadcast). Expressions are built once for each model (shape inference) and compiled into a
-// `dim_program`; binding concrete symbol values then only evaluates that program.
+// A dim is a polynomial with integer coefficients over atoms; an atom is a symbol or an operation that a polynomial
+// cannot express (floor division, min, max, broadcast). Expressions are built once for each model (shape inference) and
+// compiled into a `dim_program`; binding concrete symbol values then only evaluates that program.
 #pragma once
 
 #include "troupe/dim.hpp"

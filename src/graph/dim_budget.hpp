@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Limits, as long as it lives, the characters of the symbolic dims that this thread makes; without one there is no limit.
-/// Budgets nest: the innermost counts.
+/// Limits, as long as it lives, the characters of the symbolic dims that this thread makes; without one there is no
+/// limit. Budgets nest: the innermost counts.
 class dim_budget {
 public:
   explicit dim_budget(int64_t characters);

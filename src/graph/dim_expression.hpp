@@ -1,5 +1,5 @@
-// The inside of `dim`: polynomials over atoms. Included by dim.cpp, dim_program.cpp, element_symbols.cpp, ops/graph_hash.cpp and
-// wire/dims only.
+// The inside of `dim`: polynomials over atoms. Included by dim.cpp, dim_program.cpp, element_symbols.cpp,
+// ops/graph_hash.cpp and wire/dims only.
 #pragma once
 
 #include "graph/dim.hpp"

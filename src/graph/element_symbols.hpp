@@ -1,7 +1,8 @@
-// Elements of a body's input that decide shapes inside the body, as symbols: bound from the bytes before each execution.
+// Elements of a body's input that decide shapes inside the body, as symbols: bound from the bytes before each
+// execution.
 //
-// Symbols stand for counts, so an element that may be negative is the difference of two of them, of which one is 0. Their
-// names begin with '@', which no symbol of a file does.
+// Symbols stand for counts, so an element that may be negative is the difference of two of them, of which one is 0.
+// Their names begin with '@', which no symbol of a file does.
 #pragma once
 
 #include "graph/graph.hpp"

@@ -1,7 +1,7 @@
 // The model as plain data: nodes and values in two arrays, joined by index.
 //
-// Invariants, checked by `validate`: every value has at most one producer; inputs and constants have none; node order in
-// `nodes` is topological after `sort_topologically`. Passes may leave dead nodes until `compact`.
+// Invariants, checked by `validate`: every value has at most one producer; inputs and constants have none; node order
+// in `nodes` is topological after `sort_topologically`. Passes may leave dead nodes until `compact`.
 #pragma once
 
 #include "graph/attributes.hpp"
@@ -23,8 +23,8 @@ enum class layout : uint8_t {
   channels_last, // N, spatial…, C: what oneDNN's and the GPU's convolutions want; rank ≥ 3 only
 };
 
-/// What is known before a run of the shapes of the tensors in a sequence or optional; of one that holds a sequence: of the tensors in
-/// that.
+/// What is known before a run of the shapes of the tensors in a sequence or optional; of one that holds a sequence: of
+/// the tensors in that.
 struct element_shapes {
   /// Their dims, −1 where they differ or only the run tells; nullopt if not even the rank is known.
   std::optional<shape> dims;
@@ -49,8 +49,9 @@ struct value {
   troupe::layout layout = troupe::layout::plain;
   /// The constant this value is, else null.
   weight_ptr constant;
-  /// The elements, where they are known on the host (shape arithmetic): row-major, symbolic. Small integer values only. The
-  /// rewrite removes nodes that only compute known values; such a value has no producer, and binding makes its bytes.
+  /// The elements, where they are known on the host (shape arithmetic): row-major, symbolic. Small integer values only.
+  /// The rewrite removes nodes that only compute known values; such a value has no producer, and binding makes its
+  /// bytes.
   std::optional<std::vector<dim>> known;
 };
 
@@ -83,8 +84,8 @@ struct graph {
   std::vector<value_id> captured;
   /// Opset version by domain, as the file imports them ("" for ai.onnx).
   std::map<std::string, int64_t> opsets;
-  /// Calls that others have taken the place of (ops/expansion.hpp), over copies of their operands: what they ask of these is asked at
-  /// each binding (plan/bind/operand_checks.hpp), whatever becomes of the others. Null for none.
+  /// Calls that others have taken the place of (ops/expansion.hpp), over copies of their operands: what they ask of
+  /// these is asked at each binding (plan/bind/operand_checks.hpp), whatever becomes of the others. Null for none.
   std::shared_ptr<const graph> asked;
 
   value_id add_value(value v);
@@ -107,8 +108,8 @@ void validate(const graph& g);
 /// Orders `nodes` topologically, stable if it can be; throws `errc::invalid_model` that names a cycle's nodes.
 void sort_topologically(graph& g);
 
-/// Removes nodes that no output depends on and values that nothing uses; ids change. Graph inputs stay, and nodes that define
-/// a data-dependent dim which something uses (data_symbols.hpp).
+/// Removes nodes that no output depends on and values that nothing uses; ids change. Graph inputs stay, and nodes that
+/// define a data-dependent dim which something uses (data_symbols.hpp).
 void remove_dead(graph& g);
 
 /// Replaces each use of `from` (node inputs and graph outputs) by `to`.

@@ -1,5 +1,6 @@
 // troupe.Attention and Attention: one pass over the keys. Where there are matrices, these do it for usual float16 heads
-// (shaders/attention_matrices.comp); otherwise tiles in shared memory (attention_tiles.cpp). Few queries: attention_row.cpp.
+// (shaders/attention_matrices.comp); otherwise tiles in shared memory (attention_tiles.cpp). Few queries:
+// attention_row.cpp.
 #include "launch/attention.hpp"
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
@@ -14,7 +15,8 @@ namespace {
 
 constexpr uint32_t join_group = 128;
 
-/// Whether attention_matrices.comp computes what the call asks for, and few rows of its tiles are beyond the last query.
+/// Whether attention_matrices.comp computes what the call asks for, and few rows of its tiles are beyond the last
+/// query.
 bool fits_matrices(const gpu_call& call, const attention_call& c) {
   constexpr int64_t fewest_queries = 16;
   constexpr uint32_t largest_group = 256;
@@ -292,7 +294,8 @@ launch_lists fused_attention_launches(const gpu_call& call) {
   return launch_attention(call, fused_attention_call(call));
 }
 
-/// Copies of all keys, and scores of past ones, are only for calls that have both in outputs 1 and 2, of the type of all operands.
+/// Copies of all keys, and scores of past ones, are only for calls that have both in outputs 1 and 2, of the type of
+/// all operands.
 launch_lists attention_launches(const gpu_call& call) {
   const bool has_past = call.has_input(past_key_input);
   const bool joins = call.has_output(1) || call.has_output(2) || (has_past && call.has_output(3));

@@ -48,15 +48,16 @@ launch_binding attention_rows(const launch_builder& b, const attention_call& c, 
 /// The flags of mask, causality and skipping.
 uint32_t attention_flags(const gpu_call& call, const attention_call& c);
 
-/// Parameters of the kernels that walk over tiles of keys; `rows` are those of one matrix of queries, which groups compute `tile_rows` at a time.
+/// Parameters of the kernels that walk over tiles of keys; `rows` are those of one matrix of queries, which groups
+/// compute `tile_rows` at a time.
 std::vector<uint32_t> attention_parameters(const gpu_call& call, const attention_call& c, int64_t rows,
                                            uint32_t tile_rows, int64_t groups, int64_t split_keys);
 
 /// What a call of troupe.Attention, or the attention of troupe.AttentionProjection, asks for.
 attention_call fused_attention_call(const gpu_call& call);
 
-/// Adds copies of keys and values, past ones first, and the scores, if they are asked for; later launches wait for them. Returns whether the
-/// GPU can run them.
+/// Adds copies of keys and values, past ones first, and the scores, if they are asked for; later launches wait for
+/// them. Returns whether the GPU can run them.
 bool add_attention_outputs(launch_builder& b, const gpu_call& call, const attention_call& c,
                            const std::string& variant);
 
@@ -82,17 +83,19 @@ struct lane_group {
   std::vector<uint32_t> constants(const gpu_features& gpu) const;
 };
 
-/// Returns how many lanes that share a key leave the fewest of them without a vector of a row, the most of these; 0 if one would have more than
-/// `most`.
+/// Returns how many lanes that share a key leave the fewest of them without a vector of a row, the most of these; 0 if
+/// one would have more than `most`.
 int64_t lanes_of_key(int64_t vectors, int64_t most, const gpu_features& gpu);
 
 /// The flags and the parameters of these kernels, of groups that see `split_keys` keys.
 uint32_t few_queries_flags(const gpu_call& call, const attention_call& c);
 std::vector<uint32_t> few_queries_parameters(const gpu_call& call, const attention_call& c, int64_t split_keys);
-/// How many of these words stay as they are from step to step (`launch::fixed_words`): some if one query and one new key stand beside past ones, else 0.
+/// How many of these words stay as they are from step to step (`launch::fixed_words`): some if one query and one new
+/// key stand beside past ones, else 0.
 int64_t fixed_words_of(const attention_call& c);
 
-/// The kernels of many queries by tiles of keys in shared memory (shaders/attention_tiled.comp, attention.comp), best first.
+/// The kernels of many queries by tiles of keys in shared memory (shaders/attention_tiled.comp, attention.comp), best
+/// first.
 launch_lists attention_by_tiles(const gpu_call& call, const attention_call& c, const std::string& variant);
 
 /// Adds the launch that writes output 3 of Attention, scores or weights (shaders/attention_scores.comp).

@@ -1,5 +1,5 @@
-// GPU launches of troupe.AttentionProjection: one kernel for a decode step (shaders/attention_projection.comp), else attention and the product, one after
-// the other.
+// GPU launches of troupe.AttentionProjection: one kernel for a decode step (shaders/attention_projection.comp), else
+// attention and the product, one after the other.
 #include "base/round_up.hpp"
 #include "launch/attention.hpp"
 #include "launch/launches.hpp"
@@ -16,7 +16,8 @@ namespace {
 
 using attention_projection::bias, attention_projection::residual, attention_projection::weights;
 
-/// How the kernel's work is dealt out: a group has some of the heads, and `team_columns` columns for each team of `team` invocations.
+/// How the kernel's work is dealt out: a group has some of the heads, and `team_columns` columns for each team of
+/// `team` invocations.
 struct projection_group {
   lane_group heads;
   uint32_t team, team_columns;
@@ -30,8 +31,9 @@ int64_t even_part(int64_t n) {
   return n & -n;
 }
 
-/// Of so many threads; nullopt if the kernel does not suit heads or device. Two heads a group, and as many columns as leave each multiprocessor one group:
-/// on an H200 a step of llama_1b takes 0.911 ms of it so, 0.915 with one head, 0.934 with four, 0.985 with half of the columns.
+/// Of so many threads; nullopt if the kernel does not suit heads or device. Two heads a group, and as many columns as
+/// leave each multiprocessor one group: on an H200 a step of llama_1b takes 0.911 ms of it so, 0.915 with one head,
+/// 0.934 with four, 0.985 with half of the columns.
 std::optional<projection_group> choose_group(const attention_call& c, int64_t columns, int64_t vector,
                                              const gpu_features& gpu, uint32_t threads) {
   constexpr int64_t most_vectors = 4, most_weights = 8, most_rows = 2; // registers of an invocation
@@ -103,9 +105,9 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
   return b.finish();
 }
 
-/// Whether the kernel is faster than attention and the product apart: if all its groups run at once, lanes that read a column read neighbouring vectors of
-/// it, and not many keys are read again. On an H200 a step
-/// takes less up to some 350 keys of 512 bytes, 64 elements of float32 and as many of a value, and 5 % more at 1,000 (llama_1b).
+/// Whether the kernel is faster than attention and the product apart: if all its groups run at once, lanes that read a
+/// column read neighbouring vectors of it, and not many keys are read again. On an H200 a step takes less up to some
+/// 350 keys of 512 bytes, 64 elements of float32 and as many of a value, and 5 % more at 1,000 (llama_1b).
 bool pays(const gpu_call& call, const attention_call& c, const projection_group& g) {
   constexpr int64_t many_bytes = 192 << 10;
   constexpr uint32_t neighbours = 4;

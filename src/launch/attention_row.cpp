@@ -1,6 +1,6 @@
-// Attention of few queries, such as a decode step's: a group for rows of the result that share keys (shaders/attention_lanes.comp) or, without
-// shuffles and for wide heads, for one row (shaders/attention_row.comp); several that each see a split if there are many keys. Past keys and values
-// may be operands of their own.
+// Attention of few queries, such as a decode step's: a group for rows of the result that share keys
+// (shaders/attention_lanes.comp) or, without shuffles and for wide heads, for one row (shaders/attention_row.comp);
+// several that each see a split if there are many keys. Past keys and values may be operands of their own.
 #include "base/round_up.hpp"
 #include "launch/attention.hpp"
 #include "ops/head_layout.hpp"
@@ -78,7 +78,8 @@ bool fill(const attention_call& c, const gpu_features& gpu) {
   return c.batch * c.heads * c.queries > int64_t{gpu.units};
 }
 
-/// A group for at most `rows` rows, for a split of the keys or for all of them; nullopt if the kernel does not suit heads or device.
+/// A group for at most `rows` rows, for a split of the keys or for all of them; nullopt if the kernel does not suit
+/// heads or device.
 std::optional<lane_group> choose_lane_group(const attention_call& c, int64_t vector, const gpu_features& gpu,
                                             int64_t rows, bool split) {
   // Registers: vectors of a row of Q and Y, and of keys in small groups and in large ones.
@@ -112,8 +113,9 @@ few_queries_kernel lane_kernel(const attention_call& c, const lane_group& g, int
           g.constants(gpu)};
 }
 
-/// By small groups for splits of the keys, as many as the device has room for: of one row each, whose code is shorter, or of several where
-/// keys and values are more than its cache holds (H100, a step of llama_1b at 1,000 keys: 1.247 ms with one row, 1.252 with two, 1.277 with four).
+/// By small groups for splits of the keys, as many as the device has room for: of one row each, whose code is shorter,
+/// or of several where keys and values are more than its cache holds (H100, a step of llama_1b at 1,000 keys: 1.247 ms
+/// with one row, 1.252 with two, 1.277 with four).
 std::vector<few_queries_kernel> split_kernels(const attention_call& c, int64_t vector, int64_t key_bytes,
                                               const gpu_features& gpu) {
   constexpr int64_t cached_bytes = int64_t{32} << 20;
@@ -138,8 +140,8 @@ std::vector<few_queries_kernel> split_kernels(const attention_call& c, int64_t v
   return kernels;
 }
 
-/// By a group for all the keys, and for splits of them where that leaves multiprocessors idle. The latter are first if what a group has to read becomes
-/// less by more than it reads while groups wait for each other's results.
+/// By a group for all the keys, and for splits of them where that leaves multiprocessors idle. The latter are first if
+/// what a group has to read becomes less by more than it reads while groups wait for each other's results.
 std::vector<few_queries_kernel> lane_kernels(const attention_call& c, int64_t vector, const gpu_features& gpu) {
   constexpr int64_t waiting_bytes = 192 << 10;
   const int64_t key_bytes = (c.width + c.value_width) * (c.past > 0 && c.past_wide ? 4 : 16 / vector);

@@ -1,6 +1,7 @@
-// Attention of many queries: a group computes a block of rows of the result, and walks over the keys in tiles that it holds in shared memory
-// (shaders/attention_tiled.comp; shaders/attention.comp for what does not suit its blocks of registers). Heads that share keys are rows of one
-// matrix. If one block of rows has many keys they are split over groups (shaders/attention_join.comp).
+// Attention of many queries: a group computes a block of rows of the result, and walks over the keys in tiles that it
+// holds in shared memory (shaders/attention_tiled.comp; shaders/attention.comp for what does not suit its blocks of
+// registers). Heads that share keys are rows of one matrix. If one block of rows has many keys they are split over
+// groups (shaders/attention_join.comp).
 #include "base/round_up.hpp"
 #include "launch/attention.hpp"
 
@@ -74,8 +75,9 @@ int64_t columns_each(const attention_call& c) {
   return ceil_div(int64_t{value_vectors(c)}, 8);
 }
 
-/// Predicted cycles of a call. A multiprocessor issues for 128 invocations a cycle, and shared memory gives a quarter of a subgroup its vectors; a
-/// group by itself waits for both and for barriers. Code that is not in the caches yet comes at twenty cycles an instruction (H100).
+/// Predicted cycles of a call. A multiprocessor issues for 128 invocations a cycle, and shared memory gives a quarter
+/// of a subgroup its vectors; a group by itself waits for both and for barriers. Code that is not in the caches yet
+/// comes at twenty cycles an instruction (H100).
 double predicted_cycles(const attention_call& c, const register_tile& t, const gpu_features& gpu) {
   constexpr double softmax = 40, code = 20, waits = 800, serial = 1.3, overlap = 0.2;
   const int64_t scores = int64_t{t.rows_each} * t.keys_each, sums = t.rows_each * columns_each(c);

@@ -1,4 +1,5 @@
-// Products of bytes with scales on GPUs: what QuantizedConv and QuantizedMatMul have in common (shaders/byte_operands.glsl).
+// Products of bytes with scales on GPUs: what QuantizedConv and QuantizedMatMul have in common
+// (shaders/byte_operands.glsl).
 #pragma once
 
 #include "launch/product.hpp"
@@ -26,13 +27,15 @@ struct byte_scaling {
   bool b_centred() const;
 };
 
-/// Returns the scaling of a call of `columns` columns (filters); nullopt if types or sizes are none that the kernels take.
+/// Returns the scaling of a call of `columns` columns (filters); nullopt if types or sizes are none that the kernels
+/// take.
 std::optional<byte_scaling> byte_scaling_of(const gpu_call& call, int64_t columns);
 
 /// Returns the parameters of a call's end as those of a product: limits of a sum are alpha and beta.
 product_epilogue byte_epilogue(const byte_scaling& s);
 
-/// Constant operand B as columns of neighbouring depths, padded with zeros to whole vectors, and their sums if they are needed.
+/// Constant operand B as columns of neighbouring depths, padded with zeros to whole vectors, and their sums if they are
+/// needed.
 struct byte_columns {
   launch_binding bytes;
   std::optional<launch_binding> sums;
@@ -53,10 +56,12 @@ void add_numbers(launch& l, const byte_scaling& s);
 /// Which kernel multiplies.
 enum class byte_kernel : uint8_t { matrices, dot, plain };
 
-/// Returns the kernels that a device has for a call, the fastest first. Those by matrices take constant columns that are centred only.
+/// Returns the kernels that a device has for a call, the fastest first. Those by matrices take constant columns that
+/// are centred only.
 std::vector<byte_kernel> byte_kernels(const gpu_features& gpu, const byte_scaling& s, bool constant_columns);
 
-/// Returns the tiles of a kernel that the call asks for, whose depths are bytes, the fastest by the model first; none if none fits the device.
+/// Returns the tiles of a kernel that the call asks for, whose depths are bytes, the fastest by the model first; none
+/// if none fits the device.
 std::vector<tiling> byte_tilings(const float_product& p, byte_kernel kernel, bool gathers, const gpu_call& call);
 
 /// Returns the shader of a kernel: a variant of `stem`, "quantized_conv" or "quantized_matmul".

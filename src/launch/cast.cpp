@@ -1,5 +1,5 @@
-// GPU launches of Cast and CastLike: shaders/cast.comp has a variant for each pair of usual element types, shaders/convert.comp converts
-// any type into any other, a variant a pair of widths.
+// GPU launches of Cast and CastLike: shaders/cast.comp has a variant for each pair of usual element types,
+// shaders/convert.comp converts any type into any other, a variant a pair of widths.
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 

@@ -7,7 +7,8 @@
 namespace troupe {
 namespace {
 
-/// Returns how many neighbouring pixels an invocation of depthwise.comp computes: more share inputs, fewer fill the device.
+/// Returns how many neighbouring pixels an invocation of depthwise.comp computes: more share inputs, fewer fill the
+/// device.
 uint32_t pixels_of_invocation(const conv_call& c, const gpu_features& gpu) {
   const int64_t vectors = c.images * c.outputs() * c.filters / 4;
   if (c.axes[2].dilation != 1)

@@ -23,7 +23,8 @@ struct conv_call {
   product_epilogue epilogue;
 
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
-  /// Whether matrices may gain nothing: sums are short, and operands gathered element by element, since the channels are no whole vectors of `vector`.
+  /// Whether matrices may gain nothing: sums are short, and operands gathered element by element, since the channels
+  /// are no whole vectors of `vector`.
   bool is_short_and_gathered(int64_t vector) const {
     constexpr int64_t short_depth = 32;
     return channels / groups % vector != 0 && channels / groups * taps() <= short_depth;
@@ -41,7 +42,8 @@ struct conv_call {
 /// Returns the convolution of inputs 0 and 1, whose strides the layouts say.
 conv_call parse_convolution(const gpu_call& call, product_epilogue epilogue);
 
-/// Returns the implicit product that a convolution is: a row for each output pixel, a batch for each group; how A is read is not in it.
+/// Returns the implicit product that a convolution is: a row for each output pixel, a batch for each group; how A is
+/// read is not in it.
 float_product product_of(const conv_call& c);
 
 /// Returns the parameters of a convolution as an implicit product `p`.

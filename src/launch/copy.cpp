@@ -1,5 +1,6 @@
-// GPU launch rules of the operators that are strided copies: Transpose, Slice, Expand, Tile, Split, DepthToSpace, SpaceToDepth, BitCast,
-// troupe.Reorder; and of Concat and troupe.Append, whose pieces are read by one launch that writes the output densely.
+// GPU launch rules of the operators that are strided copies: Transpose, Slice, Expand, Tile, Split, DepthToSpace,
+// SpaceToDepth, BitCast, troupe.Reorder; and of Concat and troupe.Append, whose pieces are read by one launch that
+// writes the output densely.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"

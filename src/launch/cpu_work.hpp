@@ -1,5 +1,5 @@
-// What GPUs leave to the CPU, and why: operators that have no launch rules, and calls of others that their rules refuse. For people: `troupe
-// operators` prints it; a test compares it with the launch table.
+// What GPUs leave to the CPU, and why: operators that have no launch rules, and calls of others that their rules
+// refuse. For people: `troupe operators` prints it; a test compares it with the launch table.
 #pragma once
 
 #include <span>

@@ -17,7 +17,8 @@ std::vector<elementwise_step> combine_steps(size_t inputs, scalar_code code) {
   return steps;
 }
 
-/// Launches of a function of two operands one of which is a constant of one element: a number of the program, which no invocation loads. Empty if neither is.
+/// Launches of a function of two operands one of which is a constant of one element: a number of the program, which no
+/// invocation loads. Empty if neither is.
 launch_lists launch_with_number(const gpu_call& call, scalar_code code) {
   for (const size_t i : {1, 0}) {
     const operand& o = call.inputs[i];

@@ -58,7 +58,8 @@ uint32_t most_lanes(const few_rows_call& c) {
   return c.rotary ? most_threads / 2 : most_threads;
 }
 
-/// The slots of some parts, by part: where each begins, and all at the end. Their numbers are even if some are rotated, whose neighbours are pairs.
+/// The slots of some parts, by part: where each begins, and all at the end. Their numbers are even if some are rotated,
+/// whose neighbours are pairs.
 std::vector<int64_t> slots_of(const few_rows_call& c, std::span<const few_rows_part> parts, const column_teams& t) {
   if (c.gated)
     return {0, 0, ceil_div(parts[0].n, t.columns / 2)};
@@ -72,8 +73,8 @@ uint32_t fewest_lanes(const few_rows_call& c, bool plain) {
   return std::max<uint32_t>(32, plain ? 0 : c.call.gpu.subgroup_size);
 }
 
-/// Threads of a group that computes float columns of one row. With 128 an H200 has a step of gpt2 1 to 2 % sooner than with 256. Teams that are
-/// rotated are pairs; where each group keeps the row, two teams at least share it.
+/// Threads of a group that computes float columns of one row. With 128 an H200 has a step of gpt2 1 to 2 % sooner than
+/// with 256. Teams that are rotated are pairs; where each group keeps the row, two teams at least share it.
 uint32_t threads_of_one_row(const few_rows_call& c, uint32_t lanes) {
   const bool keeps_row = c.norm != shader::rows_as_they_are;
   return std::clamp(lanes * (c.rotary || keeps_row ? 2 : 1), most_threads / 2, most_threads);
@@ -92,7 +93,8 @@ column_teams element_teams(const few_rows_call& c, std::span<const few_rows_part
   if (c.rows * t.columns > 2)
     t.unroll = 2;
   if (!c.packed && c.rows == 1) {
-    // Of 11 vectors of a column that an invocation has (llama_1b's 5,632 depths) two at a time are 2 % of a step faster than four; of 8 not.
+    // Of 11 vectors of a column that an invocation has (llama_1b's 5,632 depths) two at a time are 2 % of a step faster
+    // than four; of 8 not.
     constexpr int64_t many = 8;
     t.threads = threads_of_one_row(c, t.lanes);
     if (bytes_of(c.call.inputs[0].type, c.depth) / 16 > many * t.lanes)
@@ -106,10 +108,11 @@ int64_t vectors_of(const nbits_shape& s) {
   return s.blocks * s.block_bytes() / 16;
 }
 
-/// Lanes that have at most two vectors of a column, and two columns, which share what a team reads of the row, if that leaves the device enough
-/// invocations. A lane asks for all its vectors at once, but where teams alone fill the device: there more groups at once are worth more. Each group
-/// makes the row ready for itself, so it has four teams or more. On an H200, whose step of llama_1b with 4-bit weights has 0.59 ms by these rules,
-/// four vectors a lane take 2 % more, two columns of few teams 1 %, two vectors at once of many teams 4 %, groups of 128 threads 5 %.
+/// Lanes that have at most two vectors of a column, and two columns, which share what a team reads of the row, if that
+/// leaves the device enough invocations. A lane asks for all its vectors at once, but where teams alone fill the
+/// device: there more groups at once are worth more. Each group makes the row ready for itself, so it has four teams or
+/// more. On an H200, whose step of llama_1b with 4-bit weights has 0.59 ms by these rules, four vectors a lane take 2 %
+/// more, two columns of few teams 1 %, two vectors at once of many teams 4 %, groups of 128 threads 5 %.
 column_teams vector_teams(const few_rows_call& c, std::span<const few_rows_part> parts, const few_rows_kernel&) {
   constexpr int64_t most = 2; // vectors of a column that a lane has, if that makes no group too large
   constexpr uint32_t group_teams = 4;
@@ -270,8 +273,8 @@ bool is_projection(const gpu_call& call, const float_product& p) {
          call.inputs[p.b].bytes() <= call.gpu.max_binding_bytes / 2; // with what packing adds
 }
 
-/// Whether the kernel of vectors of codes can run a call: of one row, since what is read of more outweighs the codes. It multiplies a row of float16 as
-/// integers (shaders/fixed_rows.glsl).
+/// Whether the kernel of vectors of codes can run a call: of one row, since what is read of more outweighs the codes.
+/// It multiplies a row of float16 as integers (shaders/fixed_rows.glsl).
 bool has_code_vectors(const few_rows_call& c) {
   constexpr uint32_t piece_lanes = 4;
   const gpu_features& gpu = c.call.gpu;

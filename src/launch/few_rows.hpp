@@ -1,4 +1,5 @@
-// Launches of products of few rows by several matrices (shaders/projections.glsl), for troupe.Projections and MatMulNBits.
+// Launches of products of few rows by several matrices (shaders/projections.glsl), for troupe.Projections and
+// MatMulNBits.
 #pragma once
 
 #include "launch/product.hpp"
@@ -44,8 +45,8 @@ struct few_rows_call {
 /// Returns the ways to run such a call; none if the rows are not few or the device cannot.
 launch_lists few_rows_launches(const few_rows_call& c);
 
-/// Returns the way that needs subgroup arithmetic to run a product so: its loads are on their way while others are multiplied. nullopt if it does
-/// not suit.
+/// Returns the way that needs subgroup arithmetic to run a product so: its loads are on their way while others are
+/// multiplied. nullopt if it does not suit.
 std::optional<launch_list> few_rows_product(const gpu_call& call, const float_product& p);
 
 } // namespace troupe

@@ -1,4 +1,5 @@
-// GPU launches of DFT and STFT (shaders/fourier.comp): lines of a power of two by halves in shared memory, others by the definition.
+// GPU launches of DFT and STFT (shaders/fourier.comp): lines of a power of two by halves in shared memory, others by
+// the definition.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"

@@ -1,7 +1,7 @@
 // GPU launch rules of Gather, GatherElements, GatherND.
 //
-// Gather's data may be longer than a binding: it is read in slabs, one launch a slab, each writing only the words that it has
-// read.
+// Gather's data may be longer than a binding: it is read in slabs, one launch a slab, each writing only the words that
+// it has read.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"

@@ -1,5 +1,6 @@
-// GPU kernels of InstanceNormalization and GroupNormalization, and of their fused forms with an activation: one launch where each workgroup
-// has whole slices, or two if slices are too few to fill the device: the moments of parts, and the result from them.
+// GPU kernels of InstanceNormalization and GroupNormalization, and of their fused forms with an activation: one launch
+// where each workgroup has whole slices, or two if slices are too few to fill the device: the moments of parts, and the
+// result from them.
 #include "base/round_up.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
@@ -30,8 +31,8 @@ struct slice_norm {
   int64_t most_items() const { return width == 4 ? 8 : 16; }
   int64_t channels_each() const { return std::max<int64_t>(1, channels / std::max<int64_t>(1, scales)); }
 
-  /// Returns the µs that `works` workgroups take, a multiprocessor each, to read and write `bytes` each; what is not kept in registers
-  /// is read three times.
+  /// Returns the µs that `works` workgroups take, a multiprocessor each, to read and write `bytes` each; what is not
+  /// kept in registers is read three times.
   double time(int64_t works, int64_t bytes, bool kept, const gpu_features& gpu) const {
     return static_cast<double>(ceil_div(works, gpu.units) * bytes * (kept ? 2 : 4)) / bytes_of_unit;
   }
@@ -70,7 +71,8 @@ void add_phases(launch_builder& b, const slice_norm& s, int64_t parts, const Add
   add(shader::normalization_result, b.out(0), moments);
 }
 
-// ---- slices that are contiguous, or not (shaders/normalization.comp) ------------------------------------------------------
+// ---- slices that are contiguous, or not (shaders/normalization.comp)
+// ------------------------------------------------------
 
 /// How slices are cut into parts, each a team's.
 struct slice_parts {
@@ -116,7 +118,8 @@ std::optional<launch_list> by_teams(const gpu_call& call, const slice_norm& s, c
   return b.finish();
 }
 
-// ---- channels last (shaders/group_norm.comp) ------------------------------------------------------------------------------
+// ---- channels last (shaders/group_norm.comp)
+// ------------------------------------------------------------------------------
 
 /// What a workgroup has: `lanes` pixels at a time, and of each the channels of `groups` slices.
 struct pixel_block {
@@ -138,8 +141,8 @@ int64_t divisor_near(int64_t n, int64_t least, int64_t most) {
   return found;
 }
 
-/// Returns blocks of at least `bytes` neighbouring bytes in at most `threads` invocations, all pixels in one part; nullopt if a
-/// pixel's channels of a slice are too many.
+/// Returns blocks of at least `bytes` neighbouring bytes in at most `threads` invocations, all pixels in one part;
+/// nullopt if a pixel's channels of a slice are too many.
 std::optional<pixel_block> block_of(const slice_norm& s, int64_t bytes, int64_t threads) {
   const int64_t slice = s.in_group() / s.width;
   if (slice < 1 || slice > threads)
@@ -189,7 +192,8 @@ std::optional<timed_list> by_blocks(const gpu_call& call, const slice_norm& s, c
   return timed_list{std::move(*list), time_of(s, b, call.gpu)};
 }
 
-/// Cuts an image's pixels so that the parts fill the device and their vectors stay in registers, if they do not become too many.
+/// Cuts an image's pixels so that the parts fill the device and their vectors stay in registers, if they do not become
+/// too many.
 void cut_pixels(pixel_block& b, const slice_norm& s, const gpu_features& gpu) {
   const int64_t blocks = std::max<int64_t>(1, s.images * (s.groups / b.groups));
   const int64_t wanted = std::max(gpu.units / blocks, ceil_div(s.pixels, b.lanes * s.most_items()));

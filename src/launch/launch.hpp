@@ -1,15 +1,16 @@
 // GPU kernel launches as plain data: what an operator asks a GPU to do, without any GPU call.
 //
-// A launch rule (launch_table.hpp) turns a call into alternatives, best first. Each is a list of launches: a shader of shaders/, its
-// specialisation constants, a block of parameters, groups, and which ranges of which operands it binds. The vulkan device
-// records them; tests run every alternative against the reference kernel. An empty list means that the GPU cannot run the
-// call, and planning places the node elsewhere. Whether a call can run must not depend on symbolic dims.
+// A launch rule (launch_table.hpp) turns a call into alternatives, best first. Each is a list of launches: a shader of
+// shaders/, its specialisation constants, a block of parameters, groups, and which ranges of which operands it binds.
+// The vulkan device records them; tests run every alternative against the reference kernel. An empty list means that
+// the GPU cannot run the call, and planning places the node elsewhere. Whether a call can run must not depend on
+// symbolic dims.
 //
-// An output may be a part of a larger tensor (`row_part`): rules that cannot write so have no launches for it (`launches_of`), and
-// planning gives it bytes of its own.
+// An output may be a part of a larger tensor (`row_part`): rules that cannot write so have no launches for it
+// (`launches_of`), and planning gives it bytes of its own.
 //
-// What a shader sees (shaders/README.md): set 0, binding 0 is the parameter block (parameters.hpp); bindings 1, 2 … are the
-// launch's bindings as storage buffers. A launch reads and writes nothing else.
+// What a shader sees (shaders/README.md): set 0, binding 0 is the parameter block (parameters.hpp); bindings 1, 2 … are
+// the launch's bindings as storage buffers. A launch reads and writes nothing else.
 #pragma once
 
 #include "ops/call.hpp"
@@ -37,10 +38,11 @@ struct gpu_features {
   bool subgroup_shuffle = false;
   /// Subgroup-wide matrix products 16 × 16 × 16 of float16 with float32 sums (VK_KHR_cooperative_matrix).
   bool cooperative_matrix = false;
-  /// These multiply more than six times as fast as scalar arithmetic of float32 does, so that three products of float16 may stand for one of float32.
+  /// These multiply more than six times as fast as scalar arithmetic of float32 does, so that three products of float16
+  /// may stand for one of float32.
   bool strong_matrices = false;
-  /// Matrices of a whole group of 128 or 256, float16 with float32 sums, whose sides are multiples of 32, with all that shaders/group_matrix.glsl and
-  /// attention_matrices.comp need (VK_NV_cooperative_matrix2).
+  /// Matrices of a whole group of 128 or 256, float16 with float32 sums, whose sides are multiples of 32, with all that
+  /// shaders/group_matrix.glsl and attention_matrices.comp need (VK_NV_cooperative_matrix2).
   bool group_matrices = false;
   /// Products of four packed bytes by one instruction (VK_KHR_shader_integer_dot_product).
   bool integer_dot = false;
@@ -95,14 +97,15 @@ struct launch {
   std::string shader;              // "matmul.f32": stem and variant
   std::vector<uint32_t> constants; // specialisation constants, ids 0, 1 …; floats as their bits
   std::vector<uint32_t> params;    // words_of a parameter block, at most 128
-  /// How many words at its end kernels read, even where they are compiled for a block: launches that differ there alone share a pipeline.
+  /// How many words at its end kernels read, even where they are compiled for a block: launches that differ there alone
+  /// share a pipeline.
   int64_t read_words = 0;
-  /// How many words at its beginning no dim decides that grows from run to run: where some dims vary, kernels are compiled for these words alone, and a
-  /// binding in which they differ has kernels of its own.
+  /// How many words at its beginning no dim decides that grows from run to run: where some dims vary, kernels are
+  /// compiled for these words alone, and a binding in which they differ has kernels of its own.
   int64_t fixed_words = 0;
   std::array<uint32_t, 3> groups{1, 1, 1};
-  /// Whether the groups are so, too: then they are recorded. A submission takes longer by each launch that reads them from memory (0.09 µs and more with
-  /// NVIDIA's driver, which ends a piece of its commands there).
+  /// Whether the groups are so, too: then they are recorded. A submission takes longer by each launch that reads them
+  /// from memory (0.09 µs and more with NVIDIA's driver, which ends a piece of its commands there).
   bool fixed_groups = false;
   std::vector<launch_binding> bindings;
   /// Launches of one call with equal steps may run at the same time; a step starts when those before are complete.
@@ -125,8 +128,8 @@ struct launch_list {
 
 using launch_lists = std::vector<launch_list>;
 
-/// Builds a launch_list; the bindings' ranges are whole operands unless they are narrowed, and of an output that is a part of a larger
-/// tensor all of that.
+/// Builds a launch_list; the bindings' ranges are whole operands unless they are narrowed, and of an output that is a
+/// part of a larger tensor all of that.
 class launch_builder {
 public:
   launch_builder(const gpu_call& call, std::string name) : call_(call) { list_.name = std::move(name); }
@@ -174,13 +177,13 @@ launch_binding part_of(launch_binding binding, int64_t offset, int64_t bytes);
 /// passed. Shaders turn them back into one index with `flat_group()` (shaders/common.glsl).
 std::array<uint32_t, 3> flat_groups(int64_t count, int64_t group_size, const gpu_features& gpu);
 
-/// Returns the variant name for arithmetic on `type` ("f32", "f16", "f64", "i32", "i16", "u8" …); nullopt if the GPU cannot
-/// compute with or store it. bool is "u8".
+/// Returns the variant name for arithmetic on `type` ("f32", "f16", "f64", "i32", "i16", "u8" …); nullopt if the GPU
+/// cannot compute with or store it. bool is "u8".
 std::optional<std::string> arithmetic_variant(dtype type, const gpu_features& gpu);
 /// The same for kernels that compute in float32: "f32" or "f16", nullopt for all other types.
 std::optional<std::string> float_variant(dtype type, const gpu_features& gpu);
-/// Returns the variant name for moving elements of `type` ("w8", "w16", "w32", "w64"); nullopt for strings, packed types and
-/// what the GPU cannot store.
+/// Returns the variant name for moving elements of `type` ("w8", "w16", "w32", "w64"); nullopt for strings, packed
+/// types and what the GPU cannot store.
 std::optional<std::string> movement_variant(dtype type, const gpu_features& gpu);
 
 /// Kernels count an operand's elements in 32 bits.

@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-/// Returns the ways to run a call, best first; empty if a GPU cannot run it. Throws `errc::invalid_input` if operands do not fit.
+/// Returns the ways to run a call, best first; empty if a GPU cannot run it. Throws `errc::invalid_input` if operands
+/// do not fit.
 using launch_rule = launch_lists (*)(const gpu_call& call);
 
 /// The table; operators outside of the registry are added before planning begins.

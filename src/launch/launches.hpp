@@ -1,4 +1,5 @@
-// Launch rules, one function an operator, or several that share one: see launch_table.cpp. Defined in the file of the family.
+// Launch rules, one function an operator, or several that share one: see launch_table.cpp. Defined in the file of the
+// family.
 #pragma once
 
 #include "launch/launch.hpp"

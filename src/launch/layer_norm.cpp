@@ -1,4 +1,5 @@
-// GPU kernels of LayerNormalization and RMSNormalization: one launch that reads the operand once (shaders/layer_norm.comp).
+// GPU kernels of LayerNormalization and RMSNormalization: one launch that reads the operand once
+// (shaders/layer_norm.comp).
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_team.hpp"

@@ -1,4 +1,5 @@
-// GPU kernels of MeanVarianceNormalization and LpNormalization (shaders/local_norm.comp), and of LRN (shaders/lrn.comp).
+// GPU kernels of MeanVarianceNormalization and LpNormalization (shaders/local_norm.comp), and of LRN
+// (shaders/lrn.comp).
 #include "ops/local_norm.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"

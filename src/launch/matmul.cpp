@@ -7,8 +7,8 @@
 namespace troupe {
 namespace {
 
-/// Returns the batch of a product: axes of the operands' broadcast leading dims, innermost first, merged if both operands
-/// step evenly.
+/// Returns the batch of a product: axes of the operands' broadcast leading dims, innermost first, merged if both
+/// operands step evenly.
 std::vector<batch_axis> batch_of(std::span<const int64_t> a, std::span<const int64_t> b, int64_t a_matrix,
                                  int64_t b_matrix) {
   std::vector<batch_axis> axes;

@@ -1,5 +1,5 @@
-// Parameter blocks and constants of the shaders: C++ and GLSL read the same headers (shaders/parameters). A launch rule names the members
-// of a block; those that it leaves out are 0.
+// Parameter blocks and constants of the shaders: C++ and GLSL read the same headers (shaders/parameters). A launch rule
+// names the members of a block; those that it leaves out are 0.
 #pragma once
 
 #include <array>

@@ -130,7 +130,8 @@ bool fits_group_matrices(const gpu_call& call, const float_product& p) {
          p.n > 0 && p.m >= fewest_rows;
 }
 
-/// The kernel by matrices of groups with one tile, which is made for the right matrix's and the output's sizes; nullopt if it does not suit.
+/// The kernel by matrices of groups with one tile, which is made for the right matrix's and the output's sizes; nullopt
+/// if it does not suit.
 std::optional<launch_list> with_group_tile(const gpu_call& call, const float_product& p, const tiling& t) {
   const product_output rows = output_rows(call.outputs[0], p);
   launch_builder builder(call, "matmul.matrices");

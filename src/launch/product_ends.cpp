@@ -1,5 +1,5 @@
-// What follows the sums of a product: the epilogue's operands, and the launch that adds the parts of a split product and ends it, with
-// a norm of its rows or without (shaders/split_sum.comp, split_norm.comp).
+// What follows the sums of a product: the epilogue's operands, and the launch that adds the parts of a split product
+// and ends it, with a norm of its rows or without (shaders/split_sum.comp, split_norm.comp).
 #include "launch/product.hpp"
 
 namespace troupe {

@@ -1,5 +1,5 @@
-// GPU launches of troupe.Projections: one kernel where rows are few (few_rows.hpp); else the launches of its parts, step by step
-// (part_launches.hpp). A norm after a product that is split is part of the launch that adds the parts.
+// GPU launches of troupe.Projections: one kernel where rows are few (few_rows.hpp); else the launches of its parts,
+// step by step (part_launches.hpp). A norm after a product that is split is part of the launch that adds the parts.
 #include "ops/projections.hpp"
 #include "launch/few_rows.hpp"
 #include "launch/launches.hpp"
@@ -139,9 +139,10 @@ launch_lists split_and_normed(const gpu_call& call) {
                                   .centred = how.last_norm == "LayerNormalization"});
 }
 
-/// Adds those ways: before the others if the best is done before the best of these, which may leave the product whole, the norm behind it. The norm's
-/// own launch takes a few µs by the model of tiles: 197 × 768 × 768 with its norm takes 14.8 split and 16.7 whole on an H100 (float16), but
-/// 128 × 768 × 768, whose tiles it holds all at once, 13.4 either way.
+/// Adds those ways: before the others if the best is done before the best of these, which may leave the product whole,
+/// the norm behind it. The norm's own launch takes a few µs by the model of tiles: 197 × 768 × 768 with its norm takes
+/// 14.8 split and 16.7 whole on an H100 (float16), but 128 × 768 × 768, whose tiles it holds all at once, 13.4 either
+/// way.
 void add_split_and_normed(launch_lists& lists, const gpu_call& call) {
   constexpr double norm = 2.5;
   launch_lists normed = split_and_normed(call);

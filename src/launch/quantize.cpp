@@ -1,5 +1,6 @@
-// GPU launches of QuantizeLinear (shaders/quantize.comp), DequantizeLinear (shaders/dequantize.comp), both also for floats of 8 and integers of
-// 4 bits (…_bits.comp), and DynamicQuantizeLinear (shaders/dynamic_range.comp, then quantize.comp).
+// GPU launches of QuantizeLinear (shaders/quantize.comp), DequantizeLinear (shaders/dequantize.comp), both also for
+// floats of 8 and integers of 4 bits (…_bits.comp), and DynamicQuantizeLinear (shaders/dynamic_range.comp, then
+// quantize.comp).
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/op.hpp"

@@ -24,7 +24,8 @@ bool is_single(const gpu_call& call, size_t i) {
   return !call.has_input(i) || call.inputs[i].size() == 1;
 }
 
-/// Whether an invocation can compute four neighbouring elements: every operand is a single element or in the output's order.
+/// Whether an invocation can compute four neighbouring elements: every operand is a single element or in the output's
+/// order.
 bool comes_in_fours(const operand_walk& walk, int64_t count) {
   for (size_t k = 0; k < walk.strides.size(); ++k)
     if (mode_of(walk, k) == walk_mode::strided)

@@ -1,6 +1,7 @@
-// LSTM, GRU and RNN: the input's part of all steps is one product (shaders/recurrent_project.comp); then a launch a step, or
-// one for all steps if a group can read the recurrent weights as fast as a launch costs (shaders/recurrent.comp). A GRU without
-// linear_before_reset is a group for each direction and batch row (shaders/gru.comp).
+// LSTM, GRU and RNN: the input's part of all steps is one product (shaders/recurrent_project.comp); then a launch a
+// step, or one for all steps if a group can read the recurrent weights as fast as a launch costs
+// (shaders/recurrent.comp). A GRU without linear_before_reset is a group for each direction and batch row
+// (shaders/gru.comp).
 //
 // Not on GPUs: peepholes, sequences of different lengths, other activations than the defaults (RNN: also Relu).
 #include "launch/launches.hpp"

@@ -1,4 +1,5 @@
-// What kernels that rotate heads (shaders/rotary.comp, shaders/projections.glsl) read of a call of troupe.Rotary or RotaryEmbedding.
+// What kernels that rotate heads (shaders/rotary.comp, shaders/projections.glsl) read of a call of troupe.Rotary or
+// RotaryEmbedding.
 #pragma once
 
 #include "launch/launch.hpp"
@@ -13,8 +14,8 @@ struct rotary_call {
   bool interleaved = false, positions = false; // positions: input 3 says which rows of the tables
 };
 
-/// Returns what a call of troupe.Rotary or RotaryEmbedding, whose inputs are X, cosines, sines and perhaps positions, asks for. Throws
-/// `errc::invalid_input` if their dims do not fit.
+/// Returns what a call of troupe.Rotary or RotaryEmbedding, whose inputs are X, cosines, sines and perhaps positions,
+/// asks for. Throws `errc::invalid_input` if their dims do not fit.
 rotary_call fused_rotary_call(const gpu_call& call);
 rotary_call rotary_embedding_call(const gpu_call& call);
 

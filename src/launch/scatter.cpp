@@ -1,5 +1,5 @@
-// GPU launch rules of ScatterElements (Scatter) and ScatterND: the data is copied, then the updates are put into the copy. If
-// indices repeat without a reduction, ONNX leaves open which update stays. And of TensorScatter, one launch.
+// GPU launch rules of ScatterElements (Scatter) and ScatterND: the data is copied, then the updates are put into the
+// copy. If indices repeat without a reduction, ONNX leaves open which update stays. And of TensorScatter, one launch.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"

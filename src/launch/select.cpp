@@ -1,5 +1,6 @@
 // GPU launch rules of operators that choose elements, or make them from nothing: OneHot, Trilu, ReverseSequence,
-// ConstantOfShape, EyeLike, Range; Dropout, which hands its operand on and makes a mask; tasks of made-up graphs, whose outputs are zeros.
+// ConstantOfShape, EyeLike, Range; Dropout, which hands its operand on and makes a mask; tasks of made-up graphs, whose
+// outputs are zeros.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"

@@ -30,28 +30,30 @@ struct product_size {
   bool slices = false;  // there are kernels of scalar arithmetic with slices, and they are worth trying
 };
 
-/// Which kernel family a tile is for: scalar arithmetic; matrices of subgroups of float16, of float32 in pieces, or of bytes (whose depths count as half as
-/// many); matrices of groups.
+/// Which kernel family a tile is for: scalar arithmetic; matrices of subgroups of float16, of float32 in pieces, or of
+/// bytes (whose depths count as half as many); matrices of groups.
 enum class tile_family : uint8_t { tiled, cooperative, cooperative_floats, cooperative_bytes, matrices };
 
 /// Returns how many elements the kernels of a family read and write at once.
 int64_t product_width(tile_family family);
 
-/// Returns the tiling that should be fastest, by a model of groups, waves and memory latency; nullopt if no tile fits the
-/// device. `may_split` says whether partial sums can be added afterwards.
+/// Returns the tiling that should be fastest, by a model of groups, waves and memory latency; nullopt if no tile fits
+/// the device. `may_split` says whether partial sums can be added afterwards.
 std::optional<tiling> choose_tiling(const product_size& size, tile_family family, bool may_split,
                                     const gpu_features& gpu);
 
-/// Returns that tiling (of what has to be split, also the best of the tile that it would take if it had not), then, if all ways are wanted, others whose
-/// predicted time is at most `hopeless_time` times as long, the fastest first: of each tile those splits that come out best. None if no tile fits the
-/// device.
+/// Returns that tiling (of what has to be split, also the best of the tile that it would take if it had not), then, if
+/// all ways are wanted, others whose predicted time is at most `hopeless_time` times as long, the fastest first: of
+/// each tile those splits that come out best. None if no tile fits the device.
 std::vector<tiling> list_tilings(const product_size& size, tile_family family, bool may_split, const gpu_features& gpu,
                                  way_range ways);
 
-/// Returns the flags that a tile's kernel has besides its product's: what groups' third numbers count, and whether the groups are few for the device.
+/// Returns the flags that a tile's kernel has besides its product's: what groups' third numbers count, and whether the
+/// groups are few for the device.
 uint32_t tile_flags(const tiling& t, const std::array<uint32_t, 3>& groups, int64_t batches, const gpu_features& gpu);
 
-/// Returns how many column tiles of a float16 product groups go through together, for the kernel by matrices of groups; 0: one, all rows of it.
+/// Returns how many column tiles of a float16 product groups go through together, for the kernel by matrices of groups;
+/// 0: one, all rows of it.
 uint32_t column_band(const product_size& size);
 
 /// What takes so many times as long as the best by the model is not worth measuring.

@@ -1,5 +1,6 @@
-// GPU kernels of TopK (shaders/top_k.comp): rows are sorted if they fit a workgroup's memory; of longer ones the best of pieces are sorted again
-// until one piece is left; else, or if k is more than half a piece, rows are searched k times.
+// GPU kernels of TopK (shaders/top_k.comp): rows are sorted if they fit a workgroup's memory; of longer ones the best
+// of pieces are sorted again until one piece is left; else, or if k is more than half a piece, rows are searched k
+// times.
 #include "base/round_up.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"

@@ -1,5 +1,5 @@
-// The two messages have the same fields: 1 the name, 2 what they hold, 3 tensors, 4 sparse tensors, 5 sequences, 6 maps, 7 optionals. A
-// walk over the fields copies no tensor before its own reader does.
+// The two messages have the same fields: 1 the name, 2 what they hold, 3 tensors, 4 sparse tensors, 5 sequences, 6
+// maps, 7 optionals. A walk over the fields copies no tensor before its own reader does.
 #include "loader/container_proto.hpp"
 
 #include "base/error.hpp"

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Reads a serialized SequenceProto or OptionalProto of type `type`. Throws `errc::invalid_model` for what is malformed or holds another
-/// type, `errc::unsupported` for sparse tensors, maps, and more tensors than are supported.
+/// Reads a serialized SequenceProto or OptionalProto of type `type`. Throws `errc::invalid_model` for what is malformed
+/// or holds another type, `errc::unsupported` for sparse tensors, maps, and more tensors than are supported.
 named_tensor parse_container(std::span<const std::byte> bytes, dtype type);
 
 /// Returns a serialized SequenceProto or OptionalProto.

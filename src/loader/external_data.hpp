@@ -18,8 +18,8 @@ public:
   /// `folder` is the model's; empty if the model has none, and every location is refused.
   explicit external_files(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Maps the file at `location`; throws `errc::invalid_model` where it is absolute or leaves the folder, `errc::io` where
-  /// it cannot be read.
+  /// Maps the file at `location`; throws `errc::invalid_model` where it is absolute or leaves the folder, `errc::io`
+  /// where it cannot be read.
   std::shared_ptr<const mapped_file> open(const std::string& location);
 
 private:

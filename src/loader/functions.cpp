@@ -6,8 +6,8 @@
 namespace troupe {
 namespace {
 
-/// Longest part of a call's name that goes into the names of its values. The number of the call makes them unique; names of
-/// enclosing calls are left out, so that names do not grow with the depth.
+/// Longest part of a call's name that goes into the names of its values. The number of the call makes them unique;
+/// names of enclosing calls are left out, so that names do not grow with the depth.
 constexpr size_t longest_call_name = 64;
 
 std::string key_of(const std::string& domain, const std::string& name, const std::string& overload) {

@@ -1,15 +1,16 @@
 // GraphProto → graph: names become value ids, subgraphs become graphs with captures, local functions are inlined.
 //
-// Names: a graph's names are all declared first (inputs, initializers, node outputs), so nodes may come in any order and
-// each reference is resolved exactly; a name that a body does not declare is captured from the enclosing scope. A scope
-// is one space of names: a graph's, or a called function's, whose values live in the caller's graph under a prefix.
+// Names: a graph's names are all declared first (inputs, initializers, node outputs), so nodes may come in any order
+// and each reference is resolved exactly; a name that a body does not declare is captured from the enclosing scope. A
+// scope is one space of names: a graph's, or a called function's, whose values live in the caller's graph under a
+// prefix.
 //
 // Initializers that are also graph inputs (all of them in IR versions below 4) are constants and inputs of the model:
 // the caller may give another value, as long as the rewrite has not begun. A captured constant is a constant of the
 // body, unless the caller may change it. Functions are resolved with their own opset imports.
 //
-// An input that is a map (of ai.onnx.ml) is two inputs here, vectors of one length: its keys, NAME.keys, and their values, NAME.values. The operators
-// that take maps take both in its place; nothing else may refer to it.
+// An input that is a map (of ai.onnx.ml) is two inputs here, vectors of one length: its keys, NAME.keys, and their
+// values, NAME.values. The operators that take maps take both in its place; nothing else may refer to it.
 //
 // Bounds: nesting of bodies and calls, nodes after inlining, and the bytes that inlining writes.
 #pragma once
@@ -35,8 +36,8 @@ opset_map opsets_of(const Imports& imports) {
   return opsets;
 }
 
-/// Returns a value of a stated type; an element type or shape that is not stated stays open. Throws `errc::unsupported` for maps, sparse
-/// tensors, and containers of others than `dtype` knows.
+/// Returns a value of a stated type; an element type or shape that is not stated stays open. Throws `errc::unsupported`
+/// for maps, sparse tensors, and containers of others than `dtype` knows.
 value value_of(const onnx::TypeProto& type, const std::string& name);
 
 /// Builds the graph of one model (see the top of this file).

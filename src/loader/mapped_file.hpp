@@ -1,7 +1,8 @@
 // A read-only file in memory, by mmap: pages are read when they are touched, and nothing is copied.
 //
-// The mapping is private and shared between its users by `shared_ptr`, so tensors can point into it. A file that another
-// process truncates while it is mapped cannot be guarded against: touching the lost pages ends the process (SIGBUS).
+// The mapping is private and shared between its users by `shared_ptr`, so tensors can point into it. A file that
+// another process truncates while it is mapped cannot be guarded against: touching the lost pages ends the process
+// (SIGBUS).
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,8 @@ namespace troupe {
 
 class mapped_file {
 public:
-  /// Maps a regular file; empty files give no bytes. Throws `errc::io` naming the file where it is missing, unreadable or
-  /// not a regular file (directories, pipes and devices are refused without reading, so nothing blocks).
+  /// Maps a regular file; empty files give no bytes. Throws `errc::io` naming the file where it is missing, unreadable
+  /// or not a regular file (directories, pipes and devices are refused without reading, so nothing blocks).
   static std::shared_ptr<const mapped_file> open(const std::filesystem::path& file);
 
   ~mapped_file();

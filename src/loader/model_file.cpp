@@ -1,4 +1,5 @@
-// The metadata of a model: its wire format is walked at the top only, so that neither graph nor weights are parsed for a name.
+// The metadata of a model: its wire format is walked at the top only, so that neither graph nor weights are parsed for
+// a name.
 #include "troupe/model_file.hpp"
 
 #include "base/guard.hpp"

@@ -29,8 +29,8 @@ npy_header parse_npy_header(std::span<const std::byte> bytes);
 /// Reads a whole array; the bytes must end with it. Throws `errc::invalid_input`.
 tensor parse_npy(std::span<const std::byte> bytes);
 
-/// Returns the header of a C-order array of `dims`, padded as NumPy does; throws `errc::unsupported` for types that NumPy
-/// does not have.
+/// Returns the header of a C-order array of `dims`, padded as NumPy does; throws `errc::unsupported` for types that
+/// NumPy does not have.
 std::string make_npy_header(dtype type, std::span<const int64_t> dims);
 
 } // namespace troupe

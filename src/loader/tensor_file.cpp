@@ -39,7 +39,8 @@ std::span<const std::byte> bytes_of(const tensor& t) {
   return {static_cast<const std::byte*>(t.data()), static_cast<size_t>(t.bytes())};
 }
 
-/// NumPy lacks some element types: bfloat16 and small floats are written as float32, integers of 4 and 2 bits as 8-bit ones, all exactly.
+/// NumPy lacks some element types: bfloat16 and small floats are written as float32, integers of 4 and 2 bits as 8-bit
+/// ones, all exactly.
 tensor as_numpy_type(const tensor& t) {
   dtype type = t.type();
   if ((types::small_floats | set_of(dtype::bfloat16)) & set_of(type))

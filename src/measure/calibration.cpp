@@ -121,7 +121,8 @@ void measure_launches(const prober& on, values& out) {
     out.emplace_back("submit_s", std::max(cut->wall_s - whole->wall_s, 0.0) / (pieces - 1));
 }
 
-/// What a run takes longer after a pause: threads that send, compute and wait sleep. From a product that all threads of a CPU take part in.
+/// What a run takes longer after a pause: threads that send, compute and wait sleep. From a product that all threads of
+/// a CPU take part in.
 void measure_wake(const prober& on, values& out) {
   constexpr int64_t elements = 512;
   constexpr double pause_s = 2e-3;

@@ -9,7 +9,8 @@
 namespace troupe {
 namespace {
 
-/// Barriers cost less than their calibrated time if work hides them: nodes have at least this part of a busy device's time.
+/// Barriers cost less than their calibrated time if work hides them: nodes have at least this part of a busy device's
+/// time.
 constexpr double least_share = 0.1;
 
 /// What one device did in all traced runs.
@@ -117,7 +118,8 @@ private:
   std::unordered_map<const plan*, std::vector<shape>> dims_;
   double barriers_s_ = 0;            // over all runs
   double nodes_s_ = 0, moves_s_ = 0; // of the run that is added
-  /// By run: copies that the device was busy with. Those that went beside its work, or before it, leave no gap in its time.
+  /// By run: copies that the device was busy with. Those that went beside its work, or before it, leave no gap in its
+  /// time.
   std::vector<double> copies_s_;
 };
 

@@ -1,8 +1,8 @@
 // From traces of a model's runs to measured times of its nodes.
 //
-// A trace says how long each node took, but taking the time costs time: a GPU's nodes no longer run side by side, a CPU looks at the
-// clock. So nodes share what the device was busy in untraced runs, less copies and barriers, which are predicted apart, in
-// proportion to their traced times. Pure functions.
+// A trace says how long each node took, but taking the time costs time: a GPU's nodes no longer run side by side, a CPU
+// looks at the clock. So nodes share what the device was busy in untraced runs, less copies and barriers, which are
+// predicted apart, in proportion to their traced times. Pure functions.
 #pragma once
 
 #include "cost/node_times.hpp"
@@ -25,9 +25,9 @@ struct model_runs {
   double busy_s = 0;                  // seconds that the device was busy in an untraced run
 };
 
-/// Returns what the nodes took that ran on the device called `device`, those of bodies included: medians over the runs, scaled (see
-/// the top of this file), the mean of nodes with equal keys; and by operator, the sums of both and of the roofline's times. Views are
-/// left out.
+/// Returns what the nodes took that ran on the device called `device`, those of bodies included: medians over the runs,
+/// scaled (see the top of this file), the mean of nodes with equal keys; and by operator, the sums of both and of the
+/// roofline's times. Views are left out.
 measured_nodes measure_nodes(const model_runs& runs, std::string_view device);
 
 /// Returns the values' dims in runs of the plan of `bound`, for predictions: those of later segments are expected ones.

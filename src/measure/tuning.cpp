@@ -183,7 +183,8 @@ private:
       accept_together(parts);
   }
 
-  /// Accepts ways that make the model faster, all of them or those of either half; a round for all of `some` has been done if it is accepted.
+  /// Accepts ways that make the model faster, all of them or those of either half; a round for all of `some` has been
+  /// done if it is accepted.
   void accept(std::span<const size_t> some, std::vector<accepted_part>& parts) {
     const tuning_round round = run_(set_of(some), true);
     const double gain = gain_of(round);

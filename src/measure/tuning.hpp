@@ -1,10 +1,11 @@
 // Which of the ways to run each call of a model is the fastest on a GPU, measured.
 //
-// The model itself is run: in each round every call takes another of its ways, in turns with the usual kernels. So a call is timed with the
-// operands, the layouts and the state of the caches that it has in the model, and a round costs one installation, however many calls there are.
-// Outputs must agree with those of the usual kernels; where they do not, halves of the round are tried until the wrong kernel is found, which is
-// never chosen. What was fastest call by call is confirmed in longer rounds: all of it if a whole run takes less time with it, else those halves, and
-// halves of halves, with which it does. Pure, but for the function that runs the model.
+// The model itself is run: in each round every call takes another of its ways, in turns with the usual kernels. So a
+// call is timed with the operands, the layouts and the state of the caches that it has in the model, and a round costs
+// one installation, however many calls there are. Outputs must agree with those of the usual kernels; where they do
+// not, halves of the round are tried until the wrong kernel is found, which is never chosen. What was fastest call by
+// call is confirmed in longer rounds: all of it if a whole run takes less time with it, else those halves, and halves
+// of halves, with which it does. Pure, but for the function that runs the model.
 #pragma once
 
 #include "cost/profile_file.hpp"
@@ -19,8 +20,8 @@ struct kernel_way {
   std::string name; // with the tile, if it has one
 };
 
-/// Equal nodes of a plan, and the ways to run them: first the one that the launch rules take, then others, those first that are
-/// predicted to be fast.
+/// Equal nodes of a plan, and the ways to run them: first the one that the launch rules take, then others, those first
+/// that are predicted to be fast.
 struct tunable_call {
   hash128 key;
   std::string what; // operator and operands, for people
@@ -31,8 +32,8 @@ struct tunable_call {
 /// The most ways of a call that are tried.
 inline constexpr size_t max_tried_ways = 32;
 
-/// Returns the calls of a bound segment's nodes on `device`, a GPU, that can be run in more than one way. Ways that are predicted to take more than
-/// `hopeless_time` times as long as the best are left out.
+/// Returns the calls of a bound segment's nodes on `device`, a GPU, that can be run in more than one way. Ways that are
+/// predicted to take more than `hopeless_time` times as long as the best are left out.
 std::vector<tunable_call> tunable_calls(const bound_plan& bound, device_index device, const shader_revision& revision);
 
 /// One round: medians of runs in turns, in seconds.
@@ -68,8 +69,8 @@ struct tuning {
 /// Another way is chosen only if it takes so much less, so that noise chooses nothing.
 inline constexpr double tuning_margin = 0.03;
 
-/// Tunes calls until all ways are tried or `time_left`, which counts down from 1 to 0, says that it is time to confirm; what was found by then
-/// counts. `progress` is told how many rounds are done of how many. Throws what `run` throws.
+/// Tunes calls until all ways are tried or `time_left`, which counts down from 1 to 0, says that it is time to confirm;
+/// what was found by then counts. `progress` is told how many rounds are done of how many. Throws what `run` throws.
 tuning tune(std::span<const tunable_call> calls, const tuning_runner& run, const std::function<double()>& time_left,
             const std::function<void(double, double)>& progress);
 

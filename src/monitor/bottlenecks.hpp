@@ -15,8 +15,8 @@ severity severity_of(double part);
 /// Orders findings: what gains most first.
 void rank(std::vector<finding>& findings);
 
-/// As `troupe::find_bottlenecks`; `dims`: of the values of the trace's plan (see `predict`), against which times are compared. Without them,
-/// expected ones count, and predicted times are compared only where no dim is symbolic.
+/// As `troupe::find_bottlenecks`; `dims`: of the values of the trace's plan (see `predict`), against which times are
+/// compared. Without them, expected ones count, and predicted times are compared only where no dim is symbolic.
 std::vector<finding> find_bottlenecks(const run_trace& trace, std::span<const shape> dims);
 
 } // namespace troupe::monitoring

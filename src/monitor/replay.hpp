@@ -1,7 +1,8 @@
 // A traced run played through again, so that one can see what it would take without some of its costs.
 //
-// The machine: a device runs its chunks one after the other, a chunk starts some lead after all that it waits for, and what waits for it on
-// another device goes on when its answer has come back. With nothing changed the chunks take the time that the trace has, exactly.
+// The machine: a device runs its chunks one after the other, a chunk starts some lead after all that it waits for, and
+// what waits for it on another device goes on when its answer has come back. With nothing changed the chunks take the
+// time that the trace has, exactly.
 #pragma once
 
 #include "trace/run_trace.hpp"
@@ -31,7 +32,8 @@ struct replayed_run {
   double tail_s = 0;                  // from the last answer to the end
 };
 
-/// Returns the run that a trace shows, bodies of control flow as part of their nodes. Copies that go beside nodes cost nothing.
+/// Returns the run that a trace shows, bodies of control flow as part of their nodes. Copies that go beside nodes cost
+/// nothing.
 replayed_run replay_of(const run_trace& trace);
 
 /// Returns the seconds that it takes.

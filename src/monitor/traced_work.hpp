@@ -16,7 +16,8 @@ public:
   double total_s() const { return total_s_; }
   std::span<const shape> dims() const { return dims_; }
 
-  /// Returns the devices that computed something, those of control flow aside; of devices that share a processor the first.
+  /// Returns the devices that computed something, those of control flow aside; of devices that share a processor the
+  /// first.
   const std::vector<device_index>& used() const { return used_; }
   /// Returns the device that stands for this one in `used`.
   device_index lead_of(device_index d) const { return static_cast<device_index>(processor_[d]); }
@@ -40,7 +41,8 @@ public:
 
   /// Returns the part of the time that is saved if the run takes `seconds`.
   double gain(double seconds) const { return total_s_ > 0 ? 1 - seconds / total_s_ : 0; }
-  /// Returns the part of the time that is saved if the chunks for which `which` holds run on `to`, where values need not go to and fro.
+  /// Returns the part of the time that is saved if the chunks for which `which` holds run on `to`, where values need
+  /// not go to and fro.
   double gain_on(device_index to, const std::function<bool(const replayed_chunk&)>& which) const;
   /// Returns the best device for the whole run and what it saves; nullopt if none can run it.
   std::optional<std::pair<device_index, double>> best_single() const;

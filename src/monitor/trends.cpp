@@ -37,8 +37,8 @@ stretch between(const monitor_sample& a, const monitor_sample& b) {
 
 using figure = std::function<double(const stretch&)>;
 
-/// Least squares over the stretches, each counting as much as it is long; 0 if that is no more than chance makes: less than three times its
-/// standard error.
+/// Least squares over the stretches, each counting as much as it is long; 0 if that is no more than chance makes: less
+/// than three times its standard error.
 double slope_of(std::span<const stretch> parts, const figure& value) {
   double weight = 0, time = 0, mean = 0;
   for (const stretch& s : parts) {

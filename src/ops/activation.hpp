@@ -1,7 +1,7 @@
 // The activation that ends a fused convolution or matrix product: y = act(x), a scalar function of one value.
 //
-// Attributes of a fused node: `activation` (a name in scalar_function.hpp, absent for none), `activation_alpha`, `activation_beta` (floats:
-// the function's numbers).
+// Attributes of a fused node: `activation` (a name in scalar_function.hpp, absent for none), `activation_alpha`,
+// `activation_beta` (floats: the function's numbers).
 #pragma once
 
 #include "ops/scalar_function.hpp"

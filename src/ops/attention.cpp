@@ -2,10 +2,10 @@
 //
 // Q, K, V are [batch, heads, sequence, size], or [batch, sequence, heads · size] with the attributes q_num_heads and
 // kv_num_heads; query heads share key heads in runs (grouped-query attention). Past keys and values are put in front.
-// Masks: attn_mask (booleans: true takes part; floats are added; a last dim shorter than the keys masks the rest), is_causal
-// (query i sees keys ≤ i + past, or with nonpad_kv_seqlen ≤ i + that length − queries), and nonpad_kv_seqlen (keys from there
-// on are padding). A query that sees no key gives zeros. Masked keys and values are never multiplied: they may hold NaN.
-// qk_matmul_output: mode 0 the scaled product, 1 after softcap, 2 after the masks, 3 after softmax.
+// Masks: attn_mask (booleans: true takes part; floats are added; a last dim shorter than the keys masks the rest),
+// is_causal (query i sees keys ≤ i + past, or with nonpad_kv_seqlen ≤ i + that length − queries), and nonpad_kv_seqlen
+// (keys from there on are padding). A query that sees no key gives zeros. Masked keys and values are never multiplied:
+// they may hold NaN. qk_matmul_output: mode 0 the scaled product, 1 after softcap, 2 after the masks, 3 after softmax.
 #include "ops/families.hpp"
 #include "ops/head_layout.hpp"
 #include "ops/operand.hpp"
@@ -79,8 +79,8 @@ attention_dims parse_attention(const attributes& attrs, const DimsOf& dims_of, c
   return d;
 }
 
-/// Throws `errc::invalid_model` if a mask does not spread over the scores, as far as numbers tell. A single column is broadcast, as any
-/// other dim; a shorter row masks the rest.
+/// Throws `errc::invalid_model` if a mask does not spread over the scores, as far as numbers tell. A single column is
+/// broadcast, as any other dim; a shorter row masks the rest.
 void require_mask(std::span<const dim> mask, const attention_dims& d) {
   const dim columns = mask.empty() ? dim(1) : mask.back(), keys = d.total();
   if (columns.is_constant() && !columns.is(1) && keys.is_constant() && columns.constant() > keys.constant())

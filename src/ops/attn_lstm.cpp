@@ -1,10 +1,11 @@
-// AttnLSTM of com.microsoft: an LSTM that looks something up in a memory after each step (Bahdanau, Cho, Bengio, "Neural machine translation by
-// jointly learning to align and translate", ICLR 2015), as ONNX Runtime defines it.
+// AttnLSTM of com.microsoft: an LSTM that looks something up in a memory after each step (Bahdanau, Cho, Bengio,
+// "Neural machine translation by jointly learning to align and translate", ICLR 2015), as ONNX Runtime defines it.
 //
-// X, R, B, sequence_lens, initial_h, initial_c and P are those of LSTM (recurrent.cpp), forward, reverse or bidirectional, D directions of H elements;
-// W [D, 4·H, inputs + A] takes what was found, A elements, after a step's input: zeros at first, after each step a = [h, context] · AW, or the context
-// alone where there is no AW. The memory M [batch, memories, depth] has memory_seq_lens rows that count; a row m's score is v · tanh(m · MW + h · QW), and
-// the context the mean of the rows, weighted by the softmax of their scores.
+// X, R, B, sequence_lens, initial_h, initial_c and P are those of LSTM (recurrent.cpp), forward, reverse or
+// bidirectional, D directions of H elements; W [D, 4·H, inputs + A] takes what was found, A elements, after a step's
+// input: zeros at first, after each step a = [h, context] · AW, or the context alone where there is no AW. The memory M
+// [batch, memories, depth] has memory_seq_lens rows that count; a row m's score is v · tanh(m · MW + h · QW), and the
+// context the mean of the rows, weighted by the softmax of their scores.
 //   QW [D, H, scores]   MW [D, depth, scores]   v [D, scores]   AW [D, H + depth, A]
 #include "ops/expansion.hpp"
 #include "ops/gemm.hpp"

@@ -1,6 +1,6 @@
 // A name means the same to all operators, with few exceptions: so names are listed by kind, once, instead of with each
-// operator. Kernels may read an attribute that inference has no use for; what is listed here was checked before, when its
-// node was resolved.
+// operator. Kernels may read an attribute that inference has no use for; what is listed here was checked before, when
+// its node was resolved.
 #include "ops/attribute_kinds.hpp"
 
 #include "graph/attribute_kind.hpp"

@@ -1,6 +1,6 @@
-// Elementwise arithmetic of two operands with NumPy broadcasting: y = f(a, b). Until opset 6 the broadcast was limited: with
-// attribute `broadcast`, b's dims are a contiguous run of a's that starts at `axis` (by default they are the last ones). The formulas are
-// in scalar_formulas.hpp.
+// Elementwise arithmetic of two operands with NumPy broadcasting: y = f(a, b). Until opset 6 the broadcast was limited:
+// with attribute `broadcast`, b's dims are a contiguous run of a's that starts at `axis` (by default they are the last
+// ones). The formulas are in scalar_formulas.hpp.
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
@@ -93,7 +93,8 @@ void infer_modulo(infer_context& c) {
     set_known_binary(c, c.type(0), broadcast_inputs(c), known::modulo);
 }
 
-/// PRelu's slope broadcasts to the other operand, not the other way round; until opset 6 one of one dim runs along the channels.
+/// PRelu's slope broadcasts to the other operand, not the other way round; until opset 6 one of one dim runs along the
+/// channels.
 void infer_prelu(infer_context& c) {
   const symbolic_shape& x = c.dims(0);
   symbolic_shape slope = c.dims(1);

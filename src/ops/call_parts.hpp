@@ -1,5 +1,5 @@
-// Calls that stand for several others, one after the other: what fused operators are by definition (projections.cpp, fused_attention.cpp). The
-// reference kernel, the CPU's and some of the GPU's launches run them.
+// Calls that stand for several others, one after the other: what fused operators are by definition (projections.cpp,
+// fused_attention.cpp). The reference kernel, the CPU's and some of the GPU's launches run them.
 #pragma once
 
 #include "ops/call.hpp"
@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// Returns the attributes of a part: those whose names end with '.' and `part` ("norm", "rotary", "0", "1" …), without that end.
+/// Returns the attributes of a part: those whose names end with '.' and `part` ("norm", "rotary", "0", "1" …), without
+/// that end.
 attributes attributes_of_part(const attributes& attrs, std::string_view part);
 /// Adds the attributes of a part to those of the whole call.
 void add_part(attributes& whole, const attributes& own, std::string_view part);
@@ -43,12 +44,14 @@ void add_call(call_parts& calls, std::string_view domain, std::string_view op, a
 operand operand_of(const part_operand& o, const call_parts& calls, std::span<const operand> inputs,
                    std::span<const operand> outputs);
 
-/// Returns the calls that a call of some operator with these operands stands for; throws `errc::invalid_model` if it is none.
+/// Returns the calls that a call of some operator with these operands stands for; throws `errc::invalid_model` if it is
+/// none.
 using parts_function = call_parts (*)(const attributes& attrs, std::span<const operand> inputs,
                                       std::span<const operand> outputs);
 
-/// Infers the parts of a call whose outputs have been inferred, all of `type`, if all its dims are numbers. Throws what a part's operator
-/// says against its operands, and `errc::invalid_model` if a part's result is not what the others take it for.
+/// Infers the parts of a call whose outputs have been inferred, all of `type`, if all its dims are numbers. Throws what
+/// a part's operator says against its operands, and `errc::invalid_model` if a part's result is not what the others
+/// take it for.
 void infer_parts(const infer_context& c, dtype type, parts_function parts_of);
 
 /// Runs the parts' reference kernels.

@@ -1,4 +1,5 @@
-// CDist of com.microsoft: the distance of each row of A [m, k] from each row of B [n, k]; `metric` is euclidean or sqeuclidean, its square.
+// CDist of com.microsoft: the distance of each row of A [m, k] from each row of B [n, k]; `metric` is euclidean or
+// sqeuclidean, its square.
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 

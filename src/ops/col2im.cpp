@@ -1,8 +1,10 @@
-// Col2Im: columns of blocks are added up to the images that the blocks were taken from (MaxPool's windows, not their maxima).
+// Col2Im: columns of blocks are added up to the images that the blocks were taken from (MaxPool's windows, not their
+// maxima).
 //
 //   y[n, c, o·stride − pad + t·dilation] += x[n, c · taps + t, o]     for all positions o of the block and taps t of it
 //
-// x is [N, C · taps, positions], y is [N, C, image…] with one to three spatial axes; what falls into the padding is left out.
+// x is [N, C · taps, positions], y is [N, C, image…] with one to three spatial axes; what falls into the padding is
+// left out.
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"

@@ -1,10 +1,10 @@
-// Concat and Split along one axis: each part is a block of rows as long as part size × inner elements. And troupe.Append, which rewriting
-// makes of a Concat that puts new rows after those of attention's cache,
+// Concat and Split along one axis: each part is a block of rows as long as part size × inner elements. And
+// troupe.Append, which rewriting makes of a Concat that puts new rows after those of attention's cache,
 //
 //   Y[b, h] = past[b, h], then new[b, h]
 //
-// past [B, H, P, D], new [B, H, S, D], or [B, S, H, D] where attribute new_layout is "bshd", Y [B, H, P + S, D]: where Y stays on a device and is
-// the next run's past, only new rows need be written (plan/cut/cache_appends.hpp).
+// past [B, H, P, D], new [B, H, S, D], or [B, S, H, D] where attribute new_layout is "bshd", Y [B, H, P + S, D]: where
+// Y stays on a device and is the next run's past, only new rows need be written (plan/cut/cache_appends.hpp).
 #include "ops/families.hpp"
 #include "ops/head_layout.hpp"
 #include "ops/infer.hpp"

@@ -2,9 +2,10 @@
 //
 //   Attention: Q, K, V = parts of input · weights + bias; QAttention: the same of quantised operands
 //   MultiHeadAttention: Q, K, V with a bias each; K and V may be [batch, heads, keys, size] as they are kept
-// Padding is a mask of 1 (takes part) and 0 (gets mask_filter_value added) by key, by query and key, or [batch, 1, places, places] for
-// those and more of both, or the number of keys of each batch element: alone, before where they begin, [2 · batch], or
-// before sums that kernels of GPUs want, [3 · batch + 2]. attention_bias is added too. unidirectional hides later keys.
+// Padding is a mask of 1 (takes part) and 0 (gets mask_filter_value added) by key, by query and key, or [batch, 1,
+// places, places] for those and more of both, or the number of keys of each batch element: alone, before where they
+// begin, [2 · batch], or before sums that kernels of GPUs want, [3 · batch + 2]. attention_bias is added too.
+// unidirectional hides later keys.
 #include "ops/contrib_attention.hpp"
 
 namespace troupe {
@@ -72,7 +73,8 @@ int64_t heads_of(const expansion& e) {
 
 namespace {
 
-/// Returns what of a padding mask's elements counts: the keys of each batch element from a first to an end, as booleans.
+/// Returns what of a padding mask's elements counts: the keys of each batch element from a first to an end, as
+/// booleans.
 value_id keys_within(expansion& e, value_id ends, const dim& batch, const dim& total) {
   const symbolic_shape d = e.dims(ends);
   const value_id keys = e.range(total);

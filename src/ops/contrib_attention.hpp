@@ -46,7 +46,8 @@ std::vector<value_id> split_last(expansion& e, value_id v, const std::vector<int
 /// Adds the parts of input `bias` to those operands that are projections.
 void add_bias(expansion& e, attention_operands& o, size_t bias);
 
-/// Returns output [batch, queries, hidden], and present key, present value and scaled product where `outputs` asks for them.
+/// Returns output [batch, queries, hidden], and present key, present value and scaled product where `outputs` asks for
+/// them.
 std::vector<value_id> attend(expansion& e, attention_operands o, const attention_changes& changes, size_t outputs);
 
 } // namespace troupe

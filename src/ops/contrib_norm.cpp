@@ -115,7 +115,8 @@ value_id real_part(expansion& e, value_id codes, size_t table) {
   return e.add("DequantizeLinear", {codes, single(scales + table), single(zeros + table)});
 }
 
-/// Inputs: ids, segment ids?, word, position and segment? tables, scale, bias, mask?, then their scales and zero points.
+/// Inputs: ids, segment ids?, word, position and segment? tables, scale, bias, mask?, then their scales and zero
+/// points.
 void expand_quantized_embed(expansion& e) {
   const symbolic_shape dims = e.dims(e.input(0), 2);
   if (e.has_input(1) != e.has_input(4))

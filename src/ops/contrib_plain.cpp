@@ -1,6 +1,6 @@
-// Operators of com.microsoft that ai.onnx has too, under another name, with other operands or with fewer: CausalConvWithState,
-// ExpandDims, GatherND, GridSample, LinearAttention, MatMulInteger16, Pad, Range, SampleOp, TransposeMatMul, Trilu, UnfoldTensor,
-// Unique.
+// Operators of com.microsoft that ai.onnx has too, under another name, with other operands or with fewer:
+// CausalConvWithState, ExpandDims, GatherND, GridSample, LinearAttention, MatMulInteger16, Pad, Range, SampleOp,
+// TransposeMatMul, Trilu, UnfoldTensor, Unique.
 //
 //   ExpandDims: Unsqueeze     SampleOp: x     TransposeMatMul: FusedMatMul
 //   MatMulInteger16: MatMul of int16 operands in int32                  Unique: in the order of appearance; results y, inverse, counts

@@ -1,4 +1,5 @@
-// Quantised operators of com.microsoft: real arithmetic between DequantizeLinear and QuantizeLinear, and integer products with scales.
+// Quantised operators of com.microsoft: real arithmetic between DequantizeLinear and QuantizeLinear, and integer
+// products with scales.
 //
 //   QLinearX(x, scale, zero, …, y scale, y zero) = quantised(X(dequantised(x))); zero points that are left out are 0
 //   MatMulIntegerToFloat: (A − a zero) · (B − b zero) · a scale · b scale + bias; DynamicQuantizeMatMul: the same of quantised A
@@ -23,7 +24,8 @@ value_id real_operand(expansion& e, size_t i) {
   return e.add("DequantizeLinear", {e.input(i), e.input(i + 1), e.input(i + 2)});
 }
 
-/// Makes output 0 of real values; its scale is operand `scale`, and its zero point the next, of `type` where it is left out.
+/// Makes output 0 of real values; its scale is operand `scale`, and its zero point the next, of `type` where it is left
+/// out.
 void set_quantized(expansion& e, value_id y, size_t scale, dtype type) {
   const value_id zero = e.has_input(scale + 1) ? e.input(scale + 1) : e.scalar(type, 0);
   e.set_output(0, e.add("QuantizeLinear", {y, e.input(scale), zero}));
@@ -115,8 +117,8 @@ void expand_qlinear_conv(expansion& e) {
   e.set_output(0, last ? move_channels(e, y, false) : y);
 }
 
-/// Returns weights [directions, gates, operands] in real numbers, of codes [directions, operands, gates] at input `codes` and of scales and
-/// zero points by direction, or by direction and gate, at `scale` and behind it.
+/// Returns weights [directions, gates, operands] in real numbers, of codes [directions, operands, gates] at input
+/// `codes` and of scales and zero points by direction, or by direction and gate, at `scale` and behind it.
 value_id lstm_weights(expansion& e, size_t codes, size_t scale) {
   const auto aligned = [&](size_t i) {
     symbolic_shape d = e.dims(e.input(i));

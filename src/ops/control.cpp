@@ -1,7 +1,8 @@
-// If, Loop, Scan, SequenceMap: operators with bodies. They have no kernels: a session runs their bodies (run/control_flow.hpp).
+// If, Loop, Scan, SequenceMap: operators with bodies. They have no kernels: a session runs their bodies
+// (run/control_flow.hpp).
 //
-// Inference reads what the bodies' inference has found: the rewrite infers bodies first, with their inputs set to what the node
-// is given. A dim of a result is the body's if the node's operands say it; else it depends on data.
+// Inference reads what the bodies' inference has found: the rewrite infers bodies first, with their inputs set to what
+// the node is given. A dim of a result is the body's if the node's operands say it; else it depends on data.
 #include "ops/control.hpp"
 
 #include "ops/evaluate.hpp"

@@ -40,7 +40,8 @@ void infer_conv(infer_context& c) {
   c.set_output(0, c.type(0), std::move(dims));
 }
 
-/// Fills `row` with the inputs under tap (td, th, tw) of output positions [begin, end) of one channel; 0 in the padding.
+/// Fills `row` with the inputs under tap (td, th, tw) of output positions [begin, end) of one channel; 0 in the
+/// padding.
 template <class C>
 void gather_row(const window_axes& axes, std::array<int64_t, 3> tap, const C* channel, int64_t begin, int64_t end,
                 C* row) {

@@ -2,8 +2,9 @@
 //
 //   Y[n, m, i·stride − pad + t·dilation] += X[n, c, i] · W[c, m, t]     for channels c and filters m of one group
 //
-// X is [N, C, spatial…], W is [C, M / group, kernel…], B is [M]. Output sizes: stride·(in − 1) + output_padding + extent − pads,
-// or as `output_shape` or `auto_pad` state them; the padding then follows from the size (the operator's text has the formula).
+// X is [N, C, spatial…], W is [C, M / group, kernel…], B is [M]. Output sizes: stride·(in − 1) + output_padding +
+// extent − pads, or as `output_shape` or `auto_pad` state them; the padding then follows from the size (the operator's
+// text has the formula).
 #include "ops/conv_transpose.hpp"
 
 #include "ops/families.hpp"

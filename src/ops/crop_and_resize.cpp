@@ -1,8 +1,10 @@
-// CropAndResize of com.microsoft (TensorFlow's operator of that name, as ONNX Runtime defines it): regions of images, each resized to crop_size.
+// CropAndResize of com.microsoft (TensorFlow's operator of that name, as ONNX Runtime defines it): regions of images,
+// each resized to crop_size.
 //
-// x is [N, C, H, W], rois [R, 4] as y1, x1, y2, x2 in parts of the image (0: its first element, 1: its last), batch_indices [R] the image of each,
-// crop_size two numbers that the host knows; y is [R, C, crop_height, crop_width]. Elements of a crop lie at equal distances from edge to edge of the
-// region, a single one in its middle. mode takes four neighbours (bilinear) or the nearest element, extrapolation_value where a place is outside.
+// x is [N, C, H, W], rois [R, 4] as y1, x1, y2, x2 in parts of the image (0: its first element, 1: its last),
+// batch_indices [R] the image of each, crop_size two numbers that the host knows; y is [R, C, crop_height, crop_width].
+// Elements of a crop lie at equal distances from edge to edge of the region, a single one in its middle. mode takes
+// four neighbours (bilinear) or the nearest element, extrapolation_value where a place is outside.
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 #include "ops/regions.hpp"

@@ -1,11 +1,14 @@
-// DecoderMaskedMultiHeadAttention of com.microsoft: MultiHeadAttention of one query a row, as decoders do it token by token.
+// DecoderMaskedMultiHeadAttention of com.microsoft: MultiHeadAttention of one query a row, as decoders do it token by
+// token.
 //
-// Q [batch, 1, hidden] with K and V alike, or all three one after the other as one operand: self attention, over past keys and the new one. Or K and V
-// [batch, heads, keys, size] as they are kept: cross attention, without past ones. Bias, mask [batch, keys] and scores are those of MultiHeadAttention.
-// With past_present_share_buffer past and present ones are buffers of more places than are used: the new key is written at place past_sequence_length,
-// and what comes after that does not count. Otherwise present ones are past ones and the new one.
-// cache_indirection [batch / beams, beams, places] says by whose buffer of a beam search each row continues: place k of beam j is that of beam [.., j, k].
-// (ONNX Runtime's CPU then writes the new key at place 0, and scales mask and attention_bias too: here, as on its GPUs, they are not.)
+// Q [batch, 1, hidden] with K and V alike, or all three one after the other as one operand: self attention, over past
+// keys and the new one. Or K and V [batch, heads, keys, size] as they are kept: cross attention, without past ones.
+// Bias, mask [batch, keys] and scores are those of MultiHeadAttention. With past_present_share_buffer past and present
+// ones are buffers of more places than are used: the new key is written at place past_sequence_length, and what comes
+// after that does not count. Otherwise present ones are past ones and the new one. cache_indirection [batch / beams,
+// beams, places] says by whose buffer of a beam search each row continues: place k of beam j is that of beam [.., j,
+// k]. (ONNX Runtime's CPU then writes the new key at place 0, and scales mask and attention_bias too: here, as on its
+// GPUs, they are not.)
 #include "ops/contrib_attention.hpp"
 #include "ops/operand.hpp"
 
@@ -102,7 +105,8 @@ private:
     attend_all(counted ? e_.input(masked_added) : hidden_places(), false);
   }
 
-  /// Returns how many places of the buffers count, if that is known before the run: as many as mask and scores have, or the host knows.
+  /// Returns how many places of the buffers count, if that is known before the run: as many as mask and scores have, or
+  /// the host knows.
   std::optional<dim> counted_places() const {
     if (const auto past = e_.call().known(masked_past_length)) {
       if ((*past)[0].is_constant() && (*past)[0].constant() < 0)
@@ -144,7 +148,8 @@ private:
     return counted ? e_.add("Slice", {all, e_.known({0}), e_.known({*counted}), e_.known({2})}) : all;
   }
 
-  /// Returns the buffer of each beam, [batch, heads, places, size], put together from those that cache_indirection names.
+  /// Returns the buffer of each beam, [batch, heads, places, size], put together from those that cache_indirection
+  /// names.
   value_id of_beams(value_id buffer) {
     const symbolic_shape d = e_.dims(buffer, 4), shared = e_.dims(e_.input(masked_indirection), 3);
     const dim& groups = shared[0];

@@ -1,5 +1,5 @@
-// Inference of a deferred call: the operator's own inference is asked what it says of stand-ins for the operands that are
-// not known.
+// Inference of a deferred call: the operator's own inference is asked what it says of stand-ins for the operands that
+// are not known.
 //   1. The operands as they are, since more may be known by now than when the call was deferred.
 //   2. A difference of two symbols for each unknown element, which may be negative: what does not mention one holds
 //      whatever the elements are.

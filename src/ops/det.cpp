@@ -1,4 +1,5 @@
-// Det: the determinant of each matrix of [batch…, n, n], by elimination with partial pivoting, in double. Of no rows it is 1.
+// Det: the determinant of each matrix of [batch…, n, n], by elimination with partial pivoting, in double. Of no rows it
+// is 1.
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 

@@ -1,9 +1,10 @@
 // Dropout: y = x as inference runs it, and a mask of what was kept: all.
 //
-// From opset 12 on input 2 can ask for training: each element is kept with probability 1 − ratio and divided by that, else it is 0.
-// Which are kept is what ONNX's own cases expect of a seed: element i is if the i-th number in [0, 1) that the Mersenne Twister
-// MT19937 gives from that seed, 53 bits of two draws, is at least the ratio. So each run drops the same elements. The specification
-// leaves open what happens without a seed; that is refused, since a run must be repeatable here (a device may be lost in its middle).
+// From opset 12 on input 2 can ask for training: each element is kept with probability 1 − ratio and divided by that,
+// else it is 0. Which are kept is what ONNX's own cases expect of a seed: element i is if the i-th number in [0, 1)
+// that the Mersenne Twister MT19937 gives from that seed, 53 bits of two draws, is at least the ratio. So each run
+// drops the same elements. The specification leaves open what happens without a seed; that is refused, since a run must
+// be repeatable here (a device may be lost in its middle).
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"

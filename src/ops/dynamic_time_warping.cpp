@@ -1,8 +1,9 @@
-// DynamicTimeWarping of com.microsoft: the cheapest way through a matrix of costs (Sakoe and Chiba, "Dynamic programming algorithm
-// optimization for spoken word recognition", 1978), as ONNX Runtime breaks its ties.
+// DynamicTimeWarping of com.microsoft: the cheapest way through a matrix of costs (Sakoe and Chiba, "Dynamic
+// programming algorithm optimization for spoken word recognition", 1978), as ONNX Runtime breaks its ties.
 //
-// x is [M, N] or [1, M, N], y [2, L] in int32: rows and columns of the elements on the way from the first to the last, each a step down, right or both
-// beyond the one before. Of steps that cost the same a step right is taken, unless one of the others is cheaper than both.
+// x is [M, N] or [1, M, N], y [2, L] in int32: rows and columns of the elements on the way from the first to the last,
+// each a step down, right or both beyond the one before. Of steps that cost the same a step right is taken, unless one
+// of the others is cheaper than both.
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 

@@ -1,7 +1,8 @@
 // Einsum: sums of products over labelled axes, e.g. "bij,bjk->bik".
 //
-// Every letter is an axis; letters that the output lacks are summed over; a letter twice in one term takes the diagonal; "..."
-// means broadcast axes. Without "->" the output has the ellipsis, then the letters that occur once, in alphabetical order.
+// Every letter is an axis; letters that the output lacks are summed over; a letter twice in one term takes the
+// diagonal; "..." means broadcast axes. Without "->" the output has the ellipsis, then the letters that occur once, in
+// alphabetical order.
 #include "ops/einsum.hpp"
 
 #include "ops/families.hpp"

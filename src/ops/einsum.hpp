@@ -28,7 +28,8 @@ struct einsum_nest {
   std::vector<shape> strides;
 };
 
-/// Returns the loops for operands of these dims, which must be constant. Throws `errc::invalid_model` where they do not fit each other.
+/// Returns the loops for operands of these dims, which must be constant. Throws `errc::invalid_model` where they do not
+/// fit each other.
 einsum_nest nest_of(const einsum_equation& e, const std::vector<symbolic_shape>& shapes);
 
 } // namespace troupe

@@ -1,9 +1,10 @@
 // Loops that the elementwise families share: y[i] = f(x[i]) and y[i] = f(a[i], b[i]) with broadcasting.
 //
-// Broadcasting is collapsed first: neighbouring axes along which every operand moves alike are merged, so that same shapes
-// become one row and a bias becomes rows × channels. What is left has an innermost stride of 0 or 1 for every operand, and
-// the inner loops are written for those cases so that they vectorise. An output may be the same bytes as an operand of its
-// shape (aliasing::in_place): every element is read before it is written, and single-element operands are read first.
+// Broadcasting is collapsed first: neighbouring axes along which every operand moves alike are merged, so that same
+// shapes become one row and a bias becomes rows × channels. What is left has an innermost stride of 0 or 1 for every
+// operand, and the inner loops are written for those cases so that they vectorise. An output may be the same bytes as
+// an operand of its shape (aliasing::in_place): every element is read before it is written, and single-element operands
+// are read first.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -136,8 +137,8 @@ void zip(const const_view& a, const const_view& b, const mutable_view& y, F f) {
   });
 }
 
-/// Returns the single element of optional input `i`, `otherwise` where it is absent. Throws `errc::invalid_input` where it
-/// has another type than T or not exactly one element.
+/// Returns the single element of optional input `i`, `otherwise` where it is absent. Throws `errc::invalid_input` where
+/// it has another type than T or not exactly one element.
 template <class T>
 T single_element(const kernel_context& c, size_t i, T otherwise) {
   if (!c.has_input(i))

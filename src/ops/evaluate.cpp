@@ -111,7 +111,8 @@ struct part_result {
 };
 using part_results = std::unordered_map<const weight*, part_result>;
 
-/// Returns `w` and all that it is computed from, each once, operands first. Parts that are held go to `results` instead.
+/// Returns `w` and all that it is computed from, each once, operands first. Parts that are held go to `results`
+/// instead.
 std::vector<const weight*> parts_of(const weight& w, const held_parts& held, part_results& results) {
   struct visit {
     const weight* part;

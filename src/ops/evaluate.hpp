@@ -21,16 +21,17 @@ tensor materialise(const weight& w);
 /// Gives what a device has of a recipe's parts, else an undefined tensor.
 using held_parts = std::function<tensor(const weight& part)>;
 
-/// Returns the bytes of a weight for a device that keeps them. Parts that it holds are not computed again. The pages of the file that
-/// steps have read are given back, so that memory does not double; they come again from the file if anyone else reads them.
+/// Returns the bytes of a weight for a device that keeps them. Parts that it holds are not computed again. The pages of
+/// the file that steps have read are given back, so that memory does not double; they come again from the file if
+/// anyone else reads them.
 tensor materialise_for_device(const weight& w, const held_parts& held = {});
 
 /// Returns how many outputs the step of a weight that has one computes; what some operators compute (Split) depends on
 /// it.
 uint32_t step_outputs(const weight& w);
 
-/// Returns what materialising a weight takes: an operation for each flop and for each 4 bytes read or written, a step that
-/// several others read counted for each. Nothing for a leaf.
+/// Returns what materialising a weight takes: an operation for each flop and for each 4 bytes read or written, a step
+/// that several others read counted for each. Nothing for a leaf.
 double recipe_work(const weight& w);
 
 /// Returns that for a call over constants whose outputs have these types and dims; types are undefined if the results

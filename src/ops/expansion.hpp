@@ -1,10 +1,10 @@
 // Operators that are compositions of others: their row holds no kernel, but the calls that take their place.
 //
-// The rewrite puts these calls into the graph as it meets the node (rewrite/infer_and_fold.cpp), so that devices, row rules, fusion and
-// cost know nothing of such an operator: whatever its parts have, on CPUs and GPUs, it has. Calls may be of compositions again, but not of
-// the operator itself. What it asks of its operands is asked at each binding, be it that its calls do not: the graph keeps it as it was
-// (`graph::asked`). Where no rewrite runs (building a model in code, the oracles of tests), inference and evaluation make a scratch
-// graph of the call and walk that.
+// The rewrite puts these calls into the graph as it meets the node (rewrite/infer_and_fold.cpp), so that devices, row
+// rules, fusion and cost know nothing of such an operator: whatever its parts have, on CPUs and GPUs, it has. Calls may
+// be of compositions again, but not of the operator itself. What it asks of its operands is asked at each binding, be
+// it that its calls do not: the graph keeps it as it was (`graph::asked`). Where no rewrite runs (building a model in
+// code, the oracles of tests), inference and evaluation make a scratch graph of the call and walk that.
 #pragma once
 
 #include "ops/families.hpp"
@@ -15,7 +15,8 @@ namespace troupe {
 
 inline constexpr std::string_view microsoft = "com.microsoft";
 
-/// One call of a composition while it is taken apart. Errors are those of inference: each call that is added is inferred at once.
+/// One call of a composition while it is taken apart. Errors are those of inference: each call that is added is
+/// inferred at once.
 class expansion {
 public:
   /// Returns a name that no value of the graph has, made of the one that is given.
@@ -33,7 +34,8 @@ public:
 
   // -- values
   dtype type(value_id v) const { return at(v).type; }
-  /// Returns the dims of a value; throws `errc::unsupported` if not even its rank is known. A copy: values move when one is added.
+  /// Returns the dims of a value; throws `errc::unsupported` if not even its rank is known. A copy: values move when
+  /// one is added.
   symbolic_shape dims(value_id v) const;
   /// The same; throws `errc::invalid_model` unless the rank is `wanted`.
   symbolic_shape dims(value_id v, size_t wanted) const;
@@ -49,7 +51,8 @@ public:
   value_id range(const dim& count);
 
   // -- calls
-  /// Adds a call of an operator's newest row with one output, and returns that. Operands at the end that are no_value are left out.
+  /// Adds a call of an operator's newest row with one output, and returns that. Operands at the end that are no_value
+  /// are left out.
   value_id add(std::string_view op, std::vector<value_id> inputs, attributes attrs = {}, std::string_view domain = "");
   /// The same with `outputs` results.
   std::vector<value_id> add_all(std::string_view op, std::vector<value_id> inputs, size_t outputs,

@@ -1,5 +1,5 @@
-// Operators that ai.onnx had as experiments up to opset 9, as ONNX Runtime still runs them; models of Caffe2 and of Windows ML have them.
-// Files of later opsets may call them here, too.
+// Operators that ai.onnx had as experiments up to opset 9, as ONNX Runtime still runs them; models of Caffe2 and of
+// Windows ML have them. Files of later opsets may call them here, too.
 //
 //   Affine: alpha · x + beta                          ParametricSoftplus: alpha · ln(1 + exp(beta · x))
 //   Scale: scale · x                                  ScaledTanh: alpha · tanh(beta · x)

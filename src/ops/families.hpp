@@ -17,7 +17,8 @@ constexpr op_def op_row(std::string_view name, int64_t since, void (*infer)(infe
   return rest;
 }
 
-/// A family's rows. Constants, since a function for each would bring pages of every family's code into memory when a process starts.
+/// A family's rows. Constants, since a function for each would bring pages of every family's code into memory when a
+/// process starts.
 using op_table = std::span<const op_def>;
 
 // scripts/check: sorted

@@ -1,8 +1,9 @@
-// FlexAttention of ai.onnx.preview: Y = prob_mod(softmax(score_mod(Q · Kᵀ · scale))) · V, where both modifiers are graphs of the model's own.
+// FlexAttention of ai.onnx.preview: Y = prob_mod(softmax(score_mod(Q · Kᵀ · scale))) · V, where both modifiers are
+// graphs of the model's own.
 //
-// Operands are [batch, heads, positions, size]; query heads share key heads in runs. Scores and weights are of the type softmax_precision, by
-// default float32, or float64 for operands of that; the first product is of the operands' type, as ONNX's reference has it. Without a modifier the
-// call is one of Attention.
+// Operands are [batch, heads, positions, size]; query heads share key heads in runs. Scores and weights are of the type
+// softmax_precision, by default float32, or float64 for operands of that; the first product is of the operands' type,
+// as ONNX's reference has it. Without a modifier the call is one of Attention.
 #include "ops/flex_attention.hpp"
 
 #include "ops/infer.hpp"
@@ -43,7 +44,8 @@ dtype precision_of(const expansion& e) {
   return stated;
 }
 
-/// `v`, [batch, key heads, rows, columns], as operand of a product for each head of K; `shared`: with a dim that its query heads share.
+/// `v`, [batch, key heads, rows, columns], as operand of a product for each head of K; `shared`: with a dim that its
+/// query heads share.
 value_id by_key_head(expansion& e, value_id v, const flex_dims& d, bool shared) {
   if (d.sharing == 1)
     return v;

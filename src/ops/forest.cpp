@@ -132,7 +132,8 @@ void read_sets(forest& f, const attributes& attrs) {
   }
 }
 
-/// Throws if walks from the roots can meet one of the `inner` first nodes in two ways: no tree, and walks of a small file would not end.
+/// Throws if walks from the roots can meet one of the `inner` first nodes in two ways: no tree, and walks of a small
+/// file would not end.
 void check_trees(const forest& f, size_t inner) {
   std::vector<bool> seen(inner);
   for (std::vector<size_t> open(f.roots); !open.empty();) {

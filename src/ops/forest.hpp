@@ -30,13 +30,14 @@ struct forest {
   std::vector<double> members;
   size_t targets = 0;
 
-  /// Returns the votes of the leaf that a point of `count` features comes to. Throws `errc::invalid_model` if it comes to none:
-  /// nodes lead round in a circle; `errc::invalid_input` if a feature is missing.
+  /// Returns the votes of the leaf that a point of `count` features comes to. Throws `errc::invalid_model` if it comes
+  /// to none: nodes lead round in a circle; `errc::invalid_input` if a feature is missing.
   template <class T>
   std::span<const leaf_vote> votes_of(size_t root, const T* x, int64_t count) const;
 };
 
-/// Reads attributes nodes_* and, for the leaves, `prefix`_*: TreeEnsembleRegressor (target) and TreeEnsembleClassifier (class).
+/// Reads attributes nodes_* and, for the leaves, `prefix`_*: TreeEnsembleRegressor (target) and TreeEnsembleClassifier
+/// (class).
 forest parse_named_nodes(const attributes& attrs, const std::string& prefix, size_t targets);
 
 /// Reads the attributes of TreeEnsemble.

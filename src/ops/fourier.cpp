@@ -1,10 +1,13 @@
-// DFT and STFT: discrete Fourier transforms along one axis, X[k] = Σ over j of x[j] · e^(∓2πi jk / n), the inverse divided by n.
+// DFT and STFT: discrete Fourier transforms along one axis, X[k] = Σ over j of x[j] · e^(∓2πi jk / n), the inverse
+// divided by n.
 //
-// A complex number is the last dim's two elements, a real one is one. DFT: x [d…, 1 or 2] and an axis before the last; dft_length (absent: what
-// the axis has) cuts it or appends zeros. onesided: forward, of real numbers, the first ⌊n / 2⌋ + 1; inverse, from those of a real signal, the real signal. STFT: signal [B, L, 1 or 2], frames of
-// frame_length every frame_step elements, each times the window, give [B, frames, n or ⌊n / 2⌋ + 1, 2].
+// A complex number is the last dim's two elements, a real one is one. DFT: x [d…, 1 or 2] and an axis before the last;
+// dft_length (absent: what the axis has) cuts it or appends zeros. onesided: forward, of real numbers, the first ⌊n /
+// 2⌋ + 1; inverse, from those of a real signal, the real signal. STFT: signal [B, L, 1 or 2], frames of frame_length
+// every frame_step elements, each times the window, give [B, frames, n or ⌊n / 2⌋ + 1, 2].
 //
-// Powers of two by Cooley and Tukey's algorithm (1965), other lengths by Bluestein's (1970), which makes a convolution of them. Computed in double.
+// Powers of two by Cooley and Tukey's algorithm (1965), other lengths by Bluestein's (1970), which makes a convolution
+// of them. Computed in double.
 #include "base/round_up.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
@@ -106,7 +109,8 @@ void check_transform(int64_t n) {
     fail(errc::invalid_input, "a transform of {} elements; 1 to {} are possible", n, longest_transform);
 }
 
-// ---- DFT ---------------------------------------------------------------------------------------------------------------
+// ---- DFT
+// ---------------------------------------------------------------------------------------------------------------
 
 struct dft_options {
   bool inverse, onesided;
@@ -244,7 +248,8 @@ void dft_20(kernel_context& c) {
   visit_compute(c.input(0).type, [&](auto tag) { run_dft<typename decltype(tag)::type>(c, axis); });
 }
 
-// ---- STFT --------------------------------------------------------------------------------------------------------------
+// ---- STFT
+// --------------------------------------------------------------------------------------------------------------
 
 void infer_stft(infer_context& c) {
   const symbolic_shape& signal = c.dims(0);

@@ -2,21 +2,22 @@
 //
 //   Y[b, h, s] = Σ_t softmax_t(scale · Q[b, h, s] · K[b, g, t] + mask[b, h, s, t]) · V[b, g, t],   g = ⌊h · Hkv / H⌋
 //
-// Q [B, H, S, D], K [B, Hkv, T, D], V [B, Hkv, T, Dv], mask? broadcast to [B, H, S, T]; H is a multiple of Hkv. Inputs 4 and 5, past
-// keys and values of a cache, [B, Hkv, P, D] and [B, Hkv, P, Dv], stand before K and V: T is then P and what inputs 1 and 2 have.
-// Attributes: scale (1), is_causal (0: query s sees keys t ≤ s + T − S when 1), and q_layout, kv_layout, out_layout: "bhsd" (the
-// order above, the default) or "bshd" (heads after positions, as a projection writes them); past_layout, of inputs 4 and 5: "bhsd" (the default) or
-// "sbhd" (positions first, as a GPU keeps caches that grow where they are). q_heads, k_heads and v_heads, [first, count], take Q, K and V from
-// part of the heads of their inputs, which may be one value: a projection to all three. Inputs 4 and 5 may be float32 beside float16.
-// Scores, softmax and sums are in float (double for double). As in ONNX's Softmax, a row of −inf alone gives NaN.
+// Q [B, H, S, D], K [B, Hkv, T, D], V [B, Hkv, T, Dv], mask? broadcast to [B, H, S, T]; H is a multiple of Hkv. Inputs
+// 4 and 5, past keys and values of a cache, [B, Hkv, P, D] and [B, Hkv, P, Dv], stand before K and V: T is then P and
+// what inputs 1 and 2 have. Attributes: scale (1), is_causal (0: query s sees keys t ≤ s + T − S when 1), and q_layout,
+// kv_layout, out_layout: "bhsd" (the order above, the default) or "bshd" (heads after positions, as a projection writes
+// them); past_layout, of inputs 4 and 5: "bhsd" (the default) or "sbhd" (positions first, as a GPU keeps caches that
+// grow where they are). q_heads, k_heads and v_heads, [first, count], take Q, K and V from part of the heads of their
+// inputs, which may be one value: a projection to all three. Inputs 4 and 5 may be float32 beside float16. Scores,
+// softmax and sums are in float (double for double). As in ONNX's Softmax, a row of −inf alone gives NaN.
 //
 // troupe.AttentionProjection multiplies the heads of a position, one after the other, by a matrix:
 //
 //   Z[b, s] = Y[b, :, s, :] · W + bias + residual[b, s]
 //
-// Its first inputs and attributes are those of troupe.Attention, with out_layout "bshd". Then W, [H · Dv, N], or [N, H · Dv] if attribute transB.product
-// is not 0, bias? [N] and residual? of Z's dims, [B, S, N]. It is by definition these two operators one after the other; kernels may keep more digits
-// of Y.
+// Its first inputs and attributes are those of troupe.Attention, with out_layout "bshd". Then W, [H · Dv, N], or [N, H
+// · Dv] if attribute transB.product is not 0, bias? [N] and residual? of Z's dims, [B, S, N]. It is by definition these
+// two operators one after the other; kernels may keep more digits of Y.
 #include "ops/fused_attention.hpp"
 #include "base/parallel.hpp"
 #include "ops/epilogue.hpp"

@@ -2,8 +2,8 @@
 //
 //   Y = act(conv(X, W) + B + residual)
 //
-// Inputs X, W, B?, residual? (of Y's dims); attributes of ONNX's Conv or ConvTranspose, and those of ops/activation.hpp.
-// Inference and the reference kernel are those of the ONNX rows, followed by the epilogue.
+// Inputs X, W, B?, residual? (of Y's dims); attributes of ONNX's Conv or ConvTranspose, and those of
+// ops/activation.hpp. Inference and the reference kernel are those of the ONNX rows, followed by the epilogue.
 #include "ops/activation.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"

@@ -1,7 +1,8 @@
-// Elementwise chains, produced by fusion: a program of up to 16 steps (ops/fused_elementwise.hpp) at every output position.
+// Elementwise chains, produced by fusion: a program of up to 16 steps (ops/fused_elementwise.hpp) at every output
+// position.
 //
-// The kernel runs the program a block of elements at a time, a loop a step. Operands are of one float type; intermediates are float
-// (double for double). Every input broadcasts to the output.
+// The kernel runs the program a block of elements at a time, a loop a step. Operands are of one float type;
+// intermediates are float (double for double). Every input broadcasts to the output.
 #include "ops/fused_elementwise.hpp"
 
 #include "base/parallel.hpp"

@@ -1,8 +1,8 @@
 // The program of a fused elementwise chain: a short list of steps over operands that broadcast together.
 //
-// Attributes of `troupe.Elementwise`: `steps`, four integers a step (code, a, b, c), and `constants` (floats). Operands are coded
-// by one integer: 0 ≤ i < inputs is input i; inputs + j is the result of step j; −1 − k is constants[k]. Unused operands are 0.
-// The result of the last step is the output.
+// Attributes of `troupe.Elementwise`: `steps`, four integers a step (code, a, b, c), and `constants` (floats). Operands
+// are coded by one integer: 0 ≤ i < inputs is input i; inputs + j is the result of step j; −1 − k is constants[k].
+// Unused operands are 0. The result of the last step is the output.
 #pragma once
 
 #include "ops/scalar_function.hpp"

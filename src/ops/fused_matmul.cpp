@@ -2,9 +2,9 @@
 //
 //   Y = act(alpha · op(A) · op(B) + bias + residual)
 //
-// A [batch…, M, K] and B [batch…, K, N] of rank ≥ 2, batches broadcast as in NumPy; `transA` / `transB` say that the last two dims
-// of an operand are stored transposed. bias is [N], residual has Y's dims. Attributes: transA, transB, alpha (1), and those of
-// ops/activation.hpp. Sums and epilogue are in float (double for double) and rounded once.
+// A [batch…, M, K] and B [batch…, K, N] of rank ≥ 2, batches broadcast as in NumPy; `transA` / `transB` say that the
+// last two dims of an operand are stored transposed. bias is [N], residual has Y's dims. Attributes: transA, transB,
+// alpha (1), and those of ops/activation.hpp. Sums and epilogue are in float (double for double) and rounded once.
 #include "base/parallel.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"

@@ -1,17 +1,20 @@
-// Products and convolutions of bytes with scales, produced by fusion from operands that are dequantised and results that are quantised:
+// Products and convolutions of bytes with scales, produced by fusion from operands that are dequantised and results
+// that are quantised:
 //
 //   y = act(Σ (a − a_zero) (b − b_zero) · (a_scale · b_scale) + bias)      quantised: saturate(⌊y · (1 / y_scale)⌉ + y_zero)
 //
-// Inputs A, B, a_scale, b_scale, a_zero?, b_zero?, bias?, y_scale?, y_zero?: A and B as of MatMulInteger or ConvInteger, whose attributes and
-// kernels these are; scales, bias and results are float32, and if there is a y_scale, results have y_zero's type (uint8 without). A's scale is a
-// single element; B's, and the bias, are for all columns (filters) or for each. Attributes of ops/activation.hpp.
+// Inputs A, B, a_scale, b_scale, a_zero?, b_zero?, bias?, y_scale?, y_zero?: A and B as of MatMulInteger or
+// ConvInteger, whose attributes and kernels these are; scales, bias and results are float32, and if there is a y_scale,
+// results have y_zero's type (uint8 without). A's scale is a single element; B's, and the bias, are for all columns
+// (filters) or for each. Attributes of ops/activation.hpp.
 //
-// A quantised result may be summed with a residual of its dims, inputs r, r_scale, r_zero?, z_scale, z_zero? after the others, as two nodes
-// of bytes do one after the other (fused_quantized_elementwise.cpp):
+// A quantised result may be summed with a residual of its dims, inputs r, r_scale, r_zero?, z_scale, z_zero? after the
+// others, as two nodes of bytes do one after the other (fused_quantized_elementwise.cpp):
 //
 //   z = saturate(⌊min(max((y − y_zero) · y_scale + (r − r_zero) · r_scale, sum_low), sum_high) / z_scale⌉ + z_zero)
 //
-// r is uint8 or int8, z has z_zero's type (uint8 without); the limits are attributes, scales and zero points are single elements.
+// r is uint8 or int8, z has z_zero's type (uint8 without); the limits are attributes, scales and zero points are single
+// elements.
 #include "ops/activation.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"

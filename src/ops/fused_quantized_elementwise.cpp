@@ -2,9 +2,10 @@
 //
 //   y = program(x₀, x₁, …)      of bytes: x = (byte − zero) · scale      quantised: saturate(⌊y / y_scale⌉ + y_zero)
 //
-// Inputs: three for each of the program's (x, scale?, zero?), then y_scale? and y_zero?. An x with a scale is uint8 or int8, others are
-// float32; scales and zero points are single elements. The result has y_zero's type (uint8 without), or is float32 if there is no y_scale.
-// Attributes: `operands`, how many the program has, and those of troupe.Elementwise (fused_elementwise.hpp).
+// Inputs: three for each of the program's (x, scale?, zero?), then y_scale? and y_zero?. An x with a scale is uint8 or
+// int8, others are float32; scales and zero points are single elements. The result has y_zero's type (uint8 without),
+// or is float32 if there is no y_scale. Attributes: `operands`, how many the program has, and those of
+// troupe.Elementwise (fused_elementwise.hpp).
 #include "ops/families.hpp"
 #include "ops/fused_elementwise.hpp"
 #include "ops/quantization.hpp"
@@ -55,7 +56,8 @@ void infer_quantized_chain(infer_context& c) {
   c.set_output(0, c.has_input(y_scale) ? quantised : dtype::float32, std::move(dims));
 }
 
-/// Runs DequantizeLinear or QuantizeLinear on input `x` of the call, whose scale and zero point are `scale` and the next.
+/// Runs DequantizeLinear or QuantizeLinear on input `x` of the call, whose scale and zero point are `scale` and the
+/// next.
 void convert_by(std::string_view op, const kernel_context& c, const const_view& x, size_t scale, mutable_view y) {
   const std::array<const_view, 3> in{x, c.input(scale), c.has_input(scale + 1) ? c.input(scale + 1) : const_view{}};
   std::array<mutable_view, 1> out{y};

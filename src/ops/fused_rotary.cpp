@@ -2,8 +2,8 @@
 //
 //   Y[…, d] = X[…, d] · cos[d] + (d < D/2 ? −X[…, d + D/2] : X[…, d − D/2]) · sin[d]
 //
-// X is [B, H, S, D] (attribute `layout` = "bhsd", the default), [B, S, H, D] ("bshd"), or [B, S, H · D] with attribute num_heads; D is
-// even; cos and sin are [B or 1, S, D].
+// X is [B, H, S, D] (attribute `layout` = "bhsd", the default), [B, S, H, D] ("bshd"), or [B, S, H · D] with attribute
+// num_heads; D is even; cos and sin are [B or 1, S, D].
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/head_layout.hpp"

@@ -1,9 +1,10 @@
 // GatherBlockQuantized of com.microsoft: slices of a quantised table, as Gather has them, in real numbers.
 //
 //   y = (data − zero point) · scale, where block_size neighbours along quantize_axis share a scale and a zero point
-// data is int4, uint4, a float of 8 or 4 bits, or uint8: numbers of 2 or 4 bits packed along the last axis, low bits first, or of 8 bits.
-// Zero points are like data, packed likewise; without them they are 0, of uint8 the middle of the range. An index outside of the table gives
-// zeros. A scale's dim of 1 counts for the whole axis, and so does a block size of 0.
+// data is int4, uint4, a float of 8 or 4 bits, or uint8: numbers of 2 or 4 bits packed along the last axis, low bits
+// first, or of 8 bits. Zero points are like data, packed likewise; without them they are 0, of uint8 the middle of the
+// range. An index outside of the table gives zeros. A scale's dim of 1 counts for the whole axis, and so does a block
+// size of 0.
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 #include "ops/quantization.hpp"

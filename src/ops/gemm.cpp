@@ -1,5 +1,5 @@
-// Blocked matrix product: columns in panels that a tile of rows × panel accumulates in registers. B is packed panel by panel
-// so that the inner loop reads consecutive memory; few rows (a vector times a matrix) skip the packing.
+// Blocked matrix product: columns in panels that a tile of rows × panel accumulates in registers. B is packed panel by
+// panel so that the inner loop reads consecutive memory; few rows (a vector times a matrix) skip the packing.
 #include "ops/gemm.hpp"
 
 #include "base/parallel.hpp"

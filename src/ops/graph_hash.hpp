@@ -5,13 +5,13 @@
 
 namespace troupe {
 
-/// Hashes what a plan of `g` depends on: operators, attributes, bodies, types, dims, host-known elements, layouts, weights
-/// by their keys, interface names, requested outputs, what compositions asked. Costs a pass over the graph: keep the
-/// result beside it.
+/// Hashes what a plan of `g` depends on: operators, attributes, bodies, types, dims, host-known elements, layouts,
+/// weights by their keys, interface names, requested outputs, what compositions asked. Costs a pass over the graph:
+/// keep the result beside it.
 hash128 hash_of(const graph& g);
 
-/// Hashes the same, except what the weights' elements are; for saved plans, which a change of them leaves valid. Nodes' names
-/// count too.
+/// Hashes the same, except what the weights' elements are; for saved plans, which a change of them leaves valid. Nodes'
+/// names count too.
 hash128 structure_of(const graph& g);
 
 /// Adds what a node does: domain, operator, row, number of captures, attributes; neither its name nor its operands.

@@ -1,9 +1,10 @@
 // GridSample: y[n, c, o] is x[n, c] at the place that grid[n, o] names, between elements.
 //
-// x is [N, C, D1 … Dr], grid [N, O1 … Or, r], y [N, C, O1 … Or], r from 1 to 3. A place counts from −1 to 1 along each axis, the last axis
-// first; with align_corners ±1 are the middles of the outermost elements, else their outer ends. Modes: nearest (halves to even), linear,
-// cubic (Keys' kernel with a = −0.75). Elements outside are zero (zeros), the nearest one inside (border), or mirrored (reflection). Opset 16 calls
-// linear bilinear and cubic bicubic. A place that is no number counts as outside on the left. A float64 is computed in double, all else in float.
+// x is [N, C, D1 … Dr], grid [N, O1 … Or, r], y [N, C, O1 … Or], r from 1 to 3. A place counts from −1 to 1 along each
+// axis, the last axis first; with align_corners ±1 are the middles of the outermost elements, else their outer ends.
+// Modes: nearest (halves to even), linear, cubic (Keys' kernel with a = −0.75). Elements outside are zero (zeros), the
+// nearest one inside (border), or mirrored (reflection). Opset 16 calls linear bilinear and cubic bicubic. A place that
+// is no number counts as outside on the left. A float64 is computed in double, all else in float.
 #include "ops/grid_sample.hpp"
 
 #include "ops/families.hpp"

@@ -1,19 +1,18 @@
-// GroupQueryAttention of com.microsoft: rotary embedding, a cache of keys and values, and causal attention whose query heads share key heads.
+// GroupQueryAttention of com.microsoft: rotary embedding, a cache of keys and values, and causal attention whose query
+// heads share key heads.
 //
 // length = seqlens_k + 1 keys of each batch element count; its new keys come after what was there before, `start` =
-// max(0, length − S) keys.
-// The cache has max(past, total_sequence_length) places, 0 after the new keys; query i of S sees the keys k ≤ start + i
-// that count, of these the last local_window_size. Where nothing is past, or a batch has one element whose cache is
-// full (its length is then total_sequence_length), every start is the same: attention joins past and new keys itself.
-// Otherwise TensorScatter writes the new keys where they belong, and a mask says who sees whom.
-// A cache of a window's size (sliding_window_cache) has C places for the last keys. After n keys it holds the last
-// kept(n): all of them up to C; then it was cut to a window of W each time that it was full, W + (n − C − 1) mod (C − W
-// + 1).
-// Keys and values of no rows mean that the cache has all keys already, those of the queries too (layers that share a cache).
-// A cache of codes (grouped_cache.hpp) holds new rows as codes too, and attention sees what the codes stand for.
-// A head's sink (head_sink, or 0 with smooth_softmax) is the score of one more key, whose value is 0.
-// Output 3 has the scores of each query and key with qk_output 1, their softmax with 2; 0 where the query does not see the key.
-// With norms (inputs 14 and 15) queries and keys are RMS-normalised head by head before anything else.
+// max(0, length − S) keys. The cache has max(past, total_sequence_length) places, 0 after the new keys; query i of S
+// sees the keys k ≤ start + i that count, of these the last local_window_size. Where nothing is past, or a batch has
+// one element whose cache is full (its length is then total_sequence_length), every start is the same: attention joins
+// past and new keys itself. Otherwise TensorScatter writes the new keys where they belong, and a mask says who sees
+// whom. A cache of a window's size (sliding_window_cache) has C places for the last keys. After n keys it holds the
+// last kept(n): all of them up to C; then it was cut to a window of W each time that it was full, W + (n − C − 1) mod
+// (C − W + 1). Keys and values of no rows mean that the cache has all keys already, those of the queries too (layers
+// that share a cache). A cache of codes (grouped_cache.hpp) holds new rows as codes too, and attention sees what the
+// codes stand for. A head's sink (head_sink, or 0 with smooth_softmax) is the score of one more key, whose value is 0.
+// Output 3 has the scores of each query and key with qk_output 1, their softmax with 2; 0 where the query does not see
+// the key. With norms (inputs 14 and 15) queries and keys are RMS-normalised head by head before anything else.
 #include "ops/contrib_attention.hpp"
 #include "ops/grouped_cache.hpp"
 

@@ -13,15 +13,16 @@ namespace troupe {
 /// Inputs of attention, ONNX's and troupe's two, that hold past keys and values.
 inline constexpr size_t past_key_input = 4, past_value_input = 5;
 
-/// Returns whether an operator's input `i` is a cache that it may also read with positions before batch and heads: see `positions_first`.
+/// Returns whether an operator's input `i` is a cache that it may also read with positions before batch and heads: see
+/// `positions_first`.
 inline bool is_cache_input(std::string_view domain, std::string_view op_type, size_t i) {
   const bool attends = (domain.empty() || domain == "troupe") && op_type == "Attention";
   const bool projects = domain == "troupe" && op_type == "AttentionProjection";
   return (attends || projects) && (i == past_key_input || i == past_value_input);
 }
 
-/// Returns whether attribute past_layout says that caches lie with positions first, [P, B, H, D] ("sbhd"), so that they can grow; by default
-/// ("bhsd") they are [B, H, P, D]. Throws `errc::invalid_model` for other texts.
+/// Returns whether attribute past_layout says that caches lie with positions first, [P, B, H, D] ("sbhd"), so that they
+/// can grow; by default ("bhsd") they are [B, H, P, D]. Throws `errc::invalid_model` for other texts.
 inline bool positions_first(const attributes& attrs) {
   const std::string text = attrs.text("past_layout", "bhsd");
   if (text != "bhsd" && text != "sbhd")
@@ -51,11 +52,12 @@ struct head_range {
   int64_t first, count;
 };
 
-/// Attributes of troupe.Attention that name the heads of inputs 0, 1 and 2 that take part, [first, count]; without them it is all heads.
+/// Attributes of troupe.Attention that name the heads of inputs 0, 1 and 2 that take part, [first, count]; without them
+/// it is all heads.
 inline constexpr std::array<std::string_view, 3> head_attributes{"q_heads", "k_heads", "v_heads"};
 
-/// Returns which of the `heads` heads of input `i` of troupe.Attention, 0 to 2, take part. Throws `errc::invalid_model` for an attribute that
-/// is not two numbers, and for heads that are not there.
+/// Returns which of the `heads` heads of input `i` of troupe.Attention, 0 to 2, take part. Throws `errc::invalid_model`
+/// for an attribute that is not two numbers, and for heads that are not there.
 inline head_range heads_read(const attributes& attrs, size_t i, int64_t heads) {
   const std::string_view name = head_attributes.at(i);
   if (!attrs.has(name))
@@ -84,8 +86,8 @@ inline bool rotary_heads_behind(const attributes& attrs, size_t rank) {
   return rank == 3 || heads_behind(attrs, "layout");
 }
 
-/// Returns the dims of troupe.Rotary's operand with its heads apart: of rank 3, [B, S, H · D], it has attribute num_heads. Throws
-/// `errc::invalid_model` for other ranks and for heads of unequal width.
+/// Returns the dims of troupe.Rotary's operand with its heads apart: of rank 3, [B, S, H · D], it has attribute
+/// num_heads. Throws `errc::invalid_model` for other ranks and for heads of unequal width.
 inline std::array<int64_t, 4> rotary_dims(const attributes& attrs, std::span<const int64_t> x) {
   if (x.size() == 4)
     return {x[0], x[1], x[2], x[3]};

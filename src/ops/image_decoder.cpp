@@ -1,7 +1,9 @@
-// ImageDecoder: an image file's bytes as [height, width, channels]: BMP, JPEG, JPEG 2000, PNG, PNM, TIFF or WebP, whichever it is.
+// ImageDecoder: an image file's bytes as [height, width, channels]: BMP, JPEG, JPEG 2000, PNG, PNM, TIFF or WebP,
+// whichever it is.
 //
-// Leptonica reads them all, by the libraries that everybody reads these formats with; only this file includes it. What is no such image, or
-// broken, gives an image without pixels, as ONNX asks for. Transparency is left out. Grey is (299 R + 587 G + 114 B) / 1000, rounded.
+// Leptonica reads them all, by the libraries that everybody reads these formats with; only this file includes it. What
+// is no such image, or broken, gives an image without pixels, as ONNX asks for. Transparency is left out. Grey is (299
+// R + 587 G + 114 B) / 1000, rounded.
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 
@@ -53,7 +55,8 @@ bool is_known(int format) {
   }
 }
 
-// ---- what is refused before a library decodes it ------------------------------------------------------------------------
+// ---- what is refused before a library decodes it
+// ------------------------------------------------------------------------
 
 /// Returns a number of `width` bytes, high ones first; bytes behind the end are 0.
 uint64_t number(std::string_view bytes, size_t at, size_t width) {
@@ -70,7 +73,8 @@ int64_t count_of(std::string_view bytes, std::string_view what) {
   return count;
 }
 
-/// Throws `errc::unsupported` if a JPEG has more scans than cameras and programs write: each goes over all pixels, however few bytes it has.
+/// Throws `errc::unsupported` if a JPEG has more scans than cameras and programs write: each goes over all pixels,
+/// however few bytes it has.
 void check_jpeg(std::string_view file) {
   constexpr int64_t most_scans = 100;
   if (count_of(file, "\xff\xda") > most_scans)
@@ -97,11 +101,12 @@ void check_bmp(std::string_view file) {
     fail(errc::unsupported, "a BMP of 16 bits a pixel is not supported; save it with 24");
 }
 
-// ---- JPEG 2000 ---------------------------------------------------------------------------------------------------------
+// ---- JPEG 2000
+// ---------------------------------------------------------------------------------------------------------
 //
-// OpenJPEG takes memory for components, tiles, precincts and code blocks as the codestream's markers count them, and leptonica reads every
-// component as if it had the first one's size. So the markers are walked here, those of tiles too, in the only order in which OpenJPEG
-// finds the same ones: what it would skip or mend is not decoded.
+// OpenJPEG takes memory for components, tiles, precincts and code blocks as the codestream's markers count them, and
+// leptonica reads every component as if it had the first one's size. So the markers are walked here, those of tiles
+// too, in the only order in which OpenJPEG finds the same ones: what it would skip or mend is not decoded.
 
 /// Components are held in 32 bits, twice; so these images are smaller than others.
 constexpr uint64_t most_pixels_2000 = uint64_t{1} << 24, most_tiles = 4096, most_layers = 256;
@@ -155,7 +160,8 @@ void check_coding(std::string_view s, size_t at) {
     refuse("code blocks of less than 16 x 16");
 }
 
-/// Returns where marker `last` is, before which come only segments of the markers `known`; nothing if the codestream is broken.
+/// Returns where marker `last` is, before which come only segments of the markers `known`; nothing if the codestream is
+/// broken.
 std::optional<size_t> skip_segments(std::string_view s, size_t at, std::initializer_list<marker> known, marker last) {
   for (;;) {
     const uint64_t found = number(s, at, 2), length = number(s, at + 2, 2);
@@ -187,9 +193,9 @@ bool check_codestream(std::string_view s) {
   return at && (*at == s.size() || number(s, *at, 2) == end_of_image);
 }
 
-/// Returns whether a JPEG 2000 file, or bare codestream, is well-formed up to the coded data; throws `errc::invalid_input` if its image is
-/// too large, `errc::unsupported` if it is not of the plain kind that is decoded: 1, 3 or 4 components of 8 bits and of the image's
-/// size, no palette, one set of parameters for all tiles.
+/// Returns whether a JPEG 2000 file, or bare codestream, is well-formed up to the coded data; throws
+/// `errc::invalid_input` if its image is too large, `errc::unsupported` if it is not of the plain kind that is decoded:
+/// 1, 3 or 4 components of 8 bits and of the image's size, no palette, one set of parameters for all tiles.
 bool check_jpeg2000(std::string_view file) {
   if (number(file, 0, 2) == start_of_image)
     return check_codestream(file);
@@ -202,9 +208,11 @@ bool check_jpeg2000(std::string_view file) {
   return check_codestream(file.substr(file.find(name) + name.size()));
 }
 
-// ---- decoding ----------------------------------------------------------------------------------------------------------
+// ---- decoding
+// ----------------------------------------------------------------------------------------------------------
 
-/// Returns whether a file of these dims may be decoded; throws if it would take more memory or time than an image should.
+/// Returns whether a file of these dims may be decoded; throws if it would take more memory or time than an image
+/// should.
 bool check_file(std::string_view file, int format, int64_t width, int64_t height) {
   if (width < 1 || height < 1)
     return false;

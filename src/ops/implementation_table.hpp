@@ -1,7 +1,8 @@
 // How operators are run on a kind of device: an ordered list of rules for each operator row, the best first.
 //
-// Each kind of device has one table: launch/launch_table.cpp for GPUs, cpu/kernel_list.cpp for the CPU. The rules of an operator are
-// written down by its name and found by its row (`op_def`), so that a name that no operator has is seen when the table is made.
+// Each kind of device has one table: launch/launch_table.cpp for GPUs, cpu/kernel_list.cpp for the CPU. The rules of an
+// operator are written down by its name and found by its row (`op_def`), so that a name that no operator has is seen
+// when the table is made.
 #pragma once
 
 #include "ops/registry.hpp"
@@ -41,7 +42,8 @@ public:
         fail(errc::internal, "an implementation is for '{}', which is no operator", all[i].op);
   }
 
-  /// Appends a rule for an operator row, which must outlive the table: one of an operator that is not in the registry too.
+  /// Appends a rule for an operator row, which must outlive the table: one of an operator that is not in the registry
+  /// too.
   void add(const op_def& def, Rule rule) { rules_[&def].push_back(std::move(rule)); }
 
   /// Returns the rules for an operator row, best first; none if this kind of device has none.

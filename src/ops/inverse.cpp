@@ -1,5 +1,5 @@
-// Inverse of com.microsoft: the inverse of each matrix of [batch…, n, n], by Gauss and Jordan's elimination with partial pivoting, in
-// double. A matrix that has none gives infinities and NaN.
+// Inverse of com.microsoft: the inverse of each matrix of [batch…, n, n], by Gauss and Jordan's elimination with
+// partial pivoting, in double. A matrix that has none gives infinities and NaN.
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 

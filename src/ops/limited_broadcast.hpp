@@ -1,14 +1,14 @@
-// The broadcast of opsets 1 to 6: with attribute `broadcast`, b's dims are a contiguous run of a's that starts at `axis`
-// (by default they are the last ones); without it, both have the same dims. The rewrite replaces it (rewrite/modern_broadcast.cpp): what is
-// here is for constants that are folded before.
+// The broadcast of opsets 1 to 6: with attribute `broadcast`, b's dims are a contiguous run of a's that starts at
+// `axis` (by default they are the last ones); without it, both have the same dims. The rewrite replaces it
+// (rewrite/modern_broadcast.cpp): what is here is for constants that are folded before.
 #pragma once
 
 #include "ops/infer.hpp"
 
 namespace troupe {
 
-/// Returns the dims of b such that NumPy's broadcast puts them where the attributes say. Throws `errc::invalid_model` where they have no
-/// room there.
+/// Returns the dims of b such that NumPy's broadcast puts them where the attributes say. Throws `errc::invalid_model`
+/// where they have no room there.
 template <class Dims>
 Dims aligned_operand(const attributes& attrs, const Dims& a, Dims b) {
   const size_t rank = a.size();

@@ -1,12 +1,14 @@
-// LinearAttention: attention without a softmax, as a recurrence over a state S [key size, value size] for each head of keys and values.
+// LinearAttention: attention without a softmax, as a recurrence over a state S [key size, value size] for each head of
+// keys and values.
 //
 //   at step t   S := e^decay · S  (by rows)                                      gated, gated_delta
 //               d := beta · (v − Sᵀ k)                                           delta, gated_delta; else d := v
 //               S := S + k dᵀ,   y := scale · Sᵀ q
 //
-// Query is [batch, T, q_heads · key size], key [batch, T, kv_heads · key size], value [batch, T, kv_heads · value size], decay like key
-// or [batch, T, kv_heads], beta [batch, T, kv_heads] or [batch, T, 1], states [batch, kv_heads, key size, value size] (absent: zeros).
-// Several query heads may share a head. The state is kept in float (float64: in double). Attribute chunk_size is about speed alone.
+// Query is [batch, T, q_heads · key size], key [batch, T, kv_heads · key size], value [batch, T, kv_heads · value
+// size], decay like key or [batch, T, kv_heads], beta [batch, T, kv_heads] or [batch, T, 1], states [batch, kv_heads,
+// key size, value size] (absent: zeros). Several query heads may share a head. The state is kept in float (float64: in
+// double). Attribute chunk_size is about speed alone.
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 

@@ -25,7 +25,8 @@ void visit_product(dtype type, F&& f) {
     f(type_tag<uint32_t>{});
 }
 
-/// Shapes of one product: `batch` broadcasts; the result's dims are batch, rows (unless A is a vector), columns (likewise).
+/// Shapes of one product: `batch` broadcasts; the result's dims are batch, rows (unless A is a vector), columns
+/// (likewise).
 struct matmul_dims {
   symbolic_shape a_batch, b_batch, batch;
   dim rows, depth, columns;
@@ -143,7 +144,8 @@ void infer_gemm(infer_context& c) {
   c.set_output(0, common_type(c), {d.m, d.n});
 }
 
-/// Returns factor · x in C's arithmetic; integers multiply as floats and truncate, as the standard's own evaluator does.
+/// Returns factor · x in C's arithmetic; integers multiply as floats and truncate, as the standard's own evaluator
+/// does.
 template <class C>
 C scaled(float factor, C x, bool floating) {
   if (factor == 1.f)

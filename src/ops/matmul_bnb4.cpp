@@ -1,7 +1,9 @@
-// com.microsoft MatMulBnb4: Y = A · dequantised(B)ᵀ, B of 4-bit codes as bitsandbytes writes them; without transB A · dequantised(B).
+// com.microsoft MatMulBnb4: Y = A · dequantised(B)ᵀ, B of 4-bit codes as bitsandbytes writes them; without transB A ·
+// dequantised(B).
 //
-// B is [N, K], flattened; two codes share a byte, the first one in the high half. A code means a number in [−1, 1] (quant_type 0: a
-// float of 4 bits, 1: a quantile of the normal distribution), which is multiplied by the absmax of its block of block_size neighbours.
+// B is [N, K], flattened; two codes share a byte, the first one in the high half. A code means a number in [−1, 1]
+// (quant_type 0: a float of 4 bits, 1: a quantile of the normal distribution), which is multiplied by the absmax of its
+// block of block_size neighbours.
 #include "base/checked.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"

@@ -1,7 +1,9 @@
-// com.microsoft MatMulFpQ4: Y = A · dequantised(B), B [K, N] of 4-bit codes as ONNX Runtime packs them, whose dims are input 2.
+// com.microsoft MatMulFpQ4: Y = A · dequantised(B), B [K, N] of 4-bit codes as ONNX Runtime packs them, whose dims are
+// input 2.
 //
-// B's columns lie one after the other in a vector of bytes, each in blocks of 32 rows. A block has its scale (a float), a byte that is its zero point
-// (blk_quant_type 1; with 0 it is 8) and 16 bytes: byte i has rows i and i + 16 in its low and its high half. The last block of a column is whole.
+// B's columns lie one after the other in a vector of bytes, each in blocks of 32 rows. A block has its scale (a float),
+// a byte that is its zero point (blk_quant_type 1; with 0 it is 8) and 16 bytes: byte i has rows i and i + 16 in its
+// low and its high half. The last block of a column is whole.
 #include "base/checked.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"

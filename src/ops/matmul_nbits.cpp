@@ -1,9 +1,10 @@
-// com.microsoft MatMulNBits: Y = A · dequantised(B)ᵀ (+ bias), B of 2, 3, 4 or 8 bits with a scale for each block along K.
+// com.microsoft MatMulNBits: Y = A · dequantised(B)ᵀ (+ bias), B of 2, 3, 4 or 8 bits with a scale for each block along
+// K.
 //
-// B is uint8 [N, blocks, bytes a block], codes packed low bits first along K; blocks = ⌈K / block_size⌉. Scales are [N, blocks].
-// Zero points are packed like B, a row for each of N: [N, ⌈blocks · bits / 8⌉] uint8; or unpacked in A's type, [N, blocks];
-// absent, they are the middle of the range (8 or 128). With g_idx [K] element k has the scale and zero point of block g_idx[k].
-// The products are summed in float.
+// B is uint8 [N, blocks, bytes a block], codes packed low bits first along K; blocks = ⌈K / block_size⌉. Scales are [N,
+// blocks]. Zero points are packed like B, a row for each of N: [N, ⌈blocks · bits / 8⌉] uint8; or unpacked in A's type,
+// [N, blocks]; absent, they are the middle of the range (8 or 128). With g_idx [K] element k has the scale and zero
+// point of block g_idx[k]. The products are summed in float.
 #include "ops/matmul_nbits.hpp"
 
 #include "base/checked.hpp"

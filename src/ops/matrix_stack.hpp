@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-/// Returns which matrix of an operand, whose batch dims are `own`, each matrix of a result with batch dims `batch` is made of.
+/// Returns which matrix of an operand, whose batch dims are `own`, each matrix of a result with batch dims `batch` is
+/// made of.
 inline std::vector<int64_t> matrices_of(std::span<const int64_t> own, const shape& batch) {
   const shape strides = broadcast_strides(own, batch);
   std::vector<int64_t> index(static_cast<size_t>(volume(batch)), 0);

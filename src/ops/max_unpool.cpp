@@ -1,7 +1,7 @@
 // MaxUnpool: every element goes where MaxPool's second output says that it came from; all others are 0.
 //
-// X and I are [N, C, spatial…]. I counts, row-major, the elements of a tensor whose spatial sizes are
-// (in − 1) · stride + kernel − pads; if output_shape is larger than that, the rest after it is 0 too. If indices repeat, the last wins.
+// X and I are [N, C, spatial…]. I counts, row-major, the elements of a tensor whose spatial sizes are (in − 1) · stride
+// + kernel − pads; if output_shape is larger than that, the rest after it is 0 too. If indices repeat, the last wins.
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"

@@ -1,5 +1,5 @@
-// Operators of ai.onnx.ml that prepare features: ArrayFeatureExtractor, Binarizer, FeatureVectorizer, Imputer, Normalizer, Scaler as
-// and ZipMap as compositions, and OneHotEncoder.
+// Operators of ai.onnx.ml that prepare features: ArrayFeatureExtractor, Binarizer, FeatureVectorizer, Imputer,
+// Normalizer, Scaler as and ZipMap as compositions, and OneHotEncoder.
 //
 //   ArrayFeatureExtractor: columns of the last axis; of a vector, one row of them     Binarizer: 1 where x > threshold, else 0
 //   FeatureVectorizer: columns side by side, in float32                                Scaler: (x − offset) · scale in float32
@@ -16,7 +16,8 @@
 namespace troupe {
 namespace {
 
-// ---- ArrayFeatureExtractor ---------------------------------------------------------------------------------------------
+// ---- ArrayFeatureExtractor
+// ---------------------------------------------------------------------------------------------
 
 void expand_extractor(expansion& e) {
   const symbolic_shape x = e.dims(e.input(0));
@@ -27,7 +28,8 @@ void expand_extractor(expansion& e) {
   e.set_output(0, e.add("Gather", {rows, columns}, attributes_of({{"axis", int64_t{-1}}})));
 }
 
-// ---- Binarizer ---------------------------------------------------------------------------------------------------------
+// ---- Binarizer
+// ---------------------------------------------------------------------------------------------------------
 
 void expand_binarizer(expansion& e) {
   const dtype type = e.type(e.input(0));
@@ -37,7 +39,8 @@ void expand_binarizer(expansion& e) {
   e.set_output(0, e.cast(e.add("Greater", {e.input(0), least}), type));
 }
 
-// ---- FeatureVectorizer -------------------------------------------------------------------------------------------------
+// ---- FeatureVectorizer
+// -------------------------------------------------------------------------------------------------
 
 void expand_vectorizer(expansion& e) {
   const size_t count = e.call().input_count();
@@ -61,7 +64,8 @@ void expand_vectorizer(expansion& e) {
   e.set_output(0, e.add("Concat", parts, attributes_of({{"axis", int64_t{1}}})));
 }
 
-// ---- Imputer -----------------------------------------------------------------------------------------------------------
+// ---- Imputer
+// -----------------------------------------------------------------------------------------------------------
 
 /// Returns a constant of `type` from a list that has one element, or as many as x has features.
 template <class T>
@@ -91,7 +95,8 @@ void expand_imputer(expansion& e) {
   e.set_output(0, e.add("Where", {missing, instead, e.input(0)}));
 }
 
-// ---- Normalizer --------------------------------------------------------------------------------------------------------
+// ---- Normalizer
+// --------------------------------------------------------------------------------------------------------
 
 const char* reduction_of(const attributes& attrs) {
   const std::string norm = attrs.text("norm", "MAX");
@@ -114,7 +119,8 @@ void expand_normalizer(expansion& e) {
   e.set_output(0, e.add("Div", {x, e.add("Where", {e.add("Equal", {divisor, zero}), one, divisor})}));
 }
 
-// ---- Scaler ------------------------------------------------------------------------------------------------------------
+// ---- Scaler
+// ------------------------------------------------------------------------------------------------------------
 
 /// Integers and float64 are scaled in float64: the offset may take most of them away.
 void expand_scaler(expansion& e) {
@@ -125,7 +131,8 @@ void expand_scaler(expansion& e) {
   e.set_output(0, e.cast(e.add("Mul", {moved, by_feature(e, "scale", scale, work)}), dtype::float32));
 }
 
-// ---- OneHotEncoder -----------------------------------------------------------------------------------------------------
+// ---- OneHotEncoder
+// -----------------------------------------------------------------------------------------------------
 
 /// Numbers are compared as integers.
 void infer_one_hot(infer_context& c) {
@@ -166,7 +173,8 @@ void one_hot_encoder(kernel_context& c) {
   one_hot(c, c.attrs().integers("cats_int64s", {}), whole.data<int64_t>());
 }
 
-// ---- ZipMap ------------------------------------------------------------------------------------------------------------
+// ---- ZipMap
+// ------------------------------------------------------------------------------------------------------------
 
 void expand_zip_map(expansion& e) {
   const symbolic_shape x = e.dims(e.input(0));
@@ -176,7 +184,8 @@ void expand_zip_map(expansion& e) {
   e.set_output(0, e.add("Identity", {e.input(0)}));
 }
 
-// ---- rows --------------------------------------------------------------------------------------------------------------
+// ---- rows
+// --------------------------------------------------------------------------------------------------------------
 
 constexpr op_def feature_row(std::string_view name, void (*expand)(expansion&), operand_range inputs = {1, 1},
                              dtype_set types = feature_types) {

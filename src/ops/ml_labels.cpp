@@ -1,7 +1,8 @@
 // CategoryMapper and LabelEncoder of ai.onnx.ml: each element becomes what a table says of it, or a default.
 //
-// LabelEncoder of opset 1 knows classes_strings and their positions; from 2 on keys_* and values_* say what becomes what, from 4 on as
-// tensors too. Of a key that is there twice the first value counts, from opset 4 on the last. All NaN are one key.
+// LabelEncoder of opset 1 knows classes_strings and their positions; from 2 on keys_* and values_* say what becomes
+// what, from 4 on as tensors too. Of a key that is there twice the first value counts, from opset 4 on the last. All
+// NaN are one key.
 #include "ops/families.hpp"
 #include "ops/strided_copy.hpp"
 #include "tensor/convert.hpp"

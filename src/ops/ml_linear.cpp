@@ -1,8 +1,8 @@
 // Linear models of ai.onnx.ml: LinearRegressor and LinearClassifier.
 //
 //   scores = x · coefficientsᵀ + intercepts, a row of coefficients for each target or class; then the post-transform (ml_scores.cpp)
-// A class is the one of the largest score. Two classes may have one score: the second class where it is positive; their scores are then
-// [1 − s, s].
+// A class is the one of the largest score. Two classes may have one score: the second class where it is positive; their
+// scores are then [1 − s, s].
 #include "base/checked.hpp"
 #include "ops/ml_scores.hpp"
 #include "ops/operand.hpp"
@@ -51,7 +51,8 @@ void each_row(const kernel_context& c, const linear_model& m, F f) {
   });
 }
 
-// ---- LinearRegressor ---------------------------------------------------------------------------------------------------
+// ---- LinearRegressor
+// ---------------------------------------------------------------------------------------------------
 
 linear_model parse_linear_regressor(const attributes& attrs) {
   linear_model m{attrs.reals("coefficients", {}), attrs.reals("intercepts", {}), attrs.integer("targets", 1)};
@@ -76,7 +77,8 @@ void regressor(kernel_context& c) {
   });
 }
 
-// ---- LinearClassifier --------------------------------------------------------------------------------------------------
+// ---- LinearClassifier
+// --------------------------------------------------------------------------------------------------
 
 class_labels labels_of(const attributes& attrs) {
   return {attrs, "classlabels_ints", "classlabels_strings"};

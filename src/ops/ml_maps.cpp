@@ -1,7 +1,7 @@
 // CastMap and DictVectorizer of ai.onnx.ml: what a map holds, as a tensor [1, n].
 //
-// A map is two vectors of the same length: input 0 has its keys, each once, input 1 their values. The loader makes these of what files have as one input
-// (loader/graph_builder.hpp).
+// A map is two vectors of the same length: input 0 has its keys, each once, input 1 their values. The loader makes
+// these of what files have as one input (loader/graph_builder.hpp).
 //   CastMap: the values in the order of their keys, int64 (DENSE); or value k at place k of max_map, 0 or "0.f" where there is no such key (SPARSE)
 //   DictVectorizer: the values of the keys of a vocabulary, in its order, 0 or an empty string of those that are not there
 #include "ops/families.hpp"
@@ -36,7 +36,8 @@ std::map<K, int64_t> places_by_key(const kernel_context& c) {
   return places;
 }
 
-// ---- CastMap -----------------------------------------------------------------------------------------------------------
+// ---- CastMap
+// -----------------------------------------------------------------------------------------------------------
 
 struct cast_map_options {
   dtype to;
@@ -102,7 +103,8 @@ void cast_map(kernel_context& c) {
     write(type_tag<float>{}, 0);
 }
 
-// ---- DictVectorizer ----------------------------------------------------------------------------------------------------
+// ---- DictVectorizer
+// ----------------------------------------------------------------------------------------------------
 
 /// Returns the vocabulary as a vector.
 tensor vocabulary_of(const attributes& attrs) {

@@ -17,7 +17,8 @@
 namespace troupe {
 namespace {
 
-// ---- kernels -----------------------------------------------------------------------------------------------------------
+// ---- kernels
+// -----------------------------------------------------------------------------------------------------------
 
 enum class svm_kernel : uint8_t { linear, poly, rbf, sigmoid };
 
@@ -88,7 +89,8 @@ void each_point(const kernel_context& c, const kernel_rule& kernel, const svm_ve
   });
 }
 
-// ---- SVMRegressor ------------------------------------------------------------------------------------------------------
+// ---- SVMRegressor
+// ------------------------------------------------------------------------------------------------------
 
 struct svm_regression {
   kernel_rule kernel;
@@ -129,7 +131,8 @@ void svm_regressor(kernel_context& c) {
   });
 }
 
-// ---- SVMClassifier -----------------------------------------------------------------------------------------------------
+// ---- SVMClassifier
+// -----------------------------------------------------------------------------------------------------
 
 struct svm_classes {
   class_labels labels;
@@ -208,8 +211,9 @@ std::vector<int64_t> score_pairs(const svm_classes& m, const std::vector<float>&
   return votes;
 }
 
-/// Joins r, where r[i, j] is the probability of class i if it is i or j, into the probabilities p of all classes: those that minimise
-/// Σ over i ≠ j of (r[j, i] p[i] − r[i, j] p[j])², found by going round the classes until all are within `enough`.
+/// Joins r, where r[i, j] is the probability of class i if it is i or j, into the probabilities p of all classes: those
+/// that minimise Σ over i ≠ j of (r[j, i] p[i] − r[i, j] p[j])², found by going round the classes until all are within
+/// `enough`.
 std::vector<float> couple(const std::vector<float>& r, size_t classes) {
   constexpr int most_rounds = 100;
   const float enough = 0.005f / static_cast<float>(classes);
@@ -260,8 +264,8 @@ std::vector<float> probabilities(const svm_classes& m, const std::vector<float>&
   return couple(r, classes);
 }
 
-/// The class of linear scores. Of two the second one is taken if any score is positive (half of 1 if all coefficients are), as ONNX
-/// Runtime has it.
+/// The class of linear scores. Of two the second one is taken if any score is positive (half of 1 if all coefficients
+/// are), as ONNX Runtime has it.
 size_t linear_class(const svm_classes& m, const std::vector<float>& scores) {
   const auto best = std::max_element(scores.begin(), scores.end());
   const auto position = static_cast<size_t>(best - scores.begin());

@@ -1,10 +1,10 @@
 // Ensembles of decision trees of ai.onnx.ml: TreeEnsemble, TreeEnsembleRegressor and TreeEnsembleClassifier.
 //
-// Each tree leads a point to a leaf, whose weights are votes for targets or classes. The votes of all trees are summed up (or averaged, or the
-// least or largest one counts), base values are added, then comes the post-transform (ml_scores.cpp).
-// A class is the one of the largest score among those that have votes or base values. If only one of two classes ever
-// gets votes, and there are no base values for both, its score is that of the second class: a probability if no weight
-// is negative, else a margin.
+// Each tree leads a point to a leaf, whose weights are votes for targets or classes. The votes of all trees are summed
+// up (or averaged, or the least or largest one counts), base values are added, then comes the post-transform
+// (ml_scores.cpp). A class is the one of the largest score among those that have votes or base values. If only one of
+// two classes ever gets votes, and there are no base values for both, its score is that of the second class: a
+// probability if no weight is negative, else a margin.
 #include "base/checked.hpp"
 #include "ops/forest.hpp"
 #include "ops/ml_scores.hpp"
@@ -69,7 +69,8 @@ void visit_features(dtype type, F f) {
   type == dtype::float64 || type == dtype::int64 ? f(type_tag<double>{}) : f(type_tag<float>{});
 }
 
-// ---- targets: TreeEnsemble, TreeEnsembleRegressor ----------------------------------------------------------------------
+// ---- targets: TreeEnsemble, TreeEnsembleRegressor
+// ----------------------------------------------------------------------
 
 template <class C>
 void predict(kernel_context& c, const ensemble& m) {
@@ -133,7 +134,8 @@ void tree_ensemble(kernel_context& c) {
   visit_features(c.input(0).type, [&](auto tag) { predict<typename decltype(tag)::type>(c, m); });
 }
 
-// ---- TreeEnsembleClassifier --------------------------------------------------------------------------------------------
+// ---- TreeEnsembleClassifier
+// --------------------------------------------------------------------------------------------
 
 struct tree_classes {
   class_labels labels;

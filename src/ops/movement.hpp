@@ -1,5 +1,5 @@
-// What the operators that only move elements share: outputs whose host-known elements follow the data, and axes that are
-// an attribute in old opsets and an input in new ones.
+// What the operators that only move elements share: outputs whose host-known elements follow the data, and axes that
+// are an attribute in old opsets and an input in new ones.
 #pragma once
 
 #include "ops/op.hpp"

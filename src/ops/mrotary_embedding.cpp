@@ -1,10 +1,12 @@
-// MRotaryEmbedding of com.microsoft: RotaryEmbedding for tokens that have three positions each, in time, height and width (Wang et al., "Qwen2-VL",
-// 2024, as ONNX Runtime defines it).
+// MRotaryEmbedding of com.microsoft: RotaryEmbedding for tokens that have three positions each, in time, height and
+// width (Wang et al., "Qwen2-VL", 2024, as ONNX Runtime defines it).
 //
-// x is [batch, sequence, heads · size] with attribute num_heads, or [batch, heads, sequence, size]; position_ids are [3, batch, sequence], both caches
-// [positions, pairs]. Each pair of elements turns by the angle that the caches have for one of its token's three positions. mrope_section says how
-// many pairs each position has; mrope_layout, which: 0 the first ones by time, then by height, then by width; 1 every third from the second on by
-// height, every third from the third on by width, the others by time. `scale` multiplies sines and cosines. is_packed_batching changes nothing here.
+// x is [batch, sequence, heads · size] with attribute num_heads, or [batch, heads, sequence, size]; position_ids are
+// [3, batch, sequence], both caches [positions, pairs]. Each pair of elements turns by the angle that the caches have
+// for one of its token's three positions. mrope_section says how many pairs each position has; mrope_layout, which: 0
+// the first ones by time, then by height, then by width; 1 every third from the second on by height, every third from
+// the third on by width, the others by time. `scale` multiplies sines and cosines. is_packed_batching changes nothing
+// here.
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 

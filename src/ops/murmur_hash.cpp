@@ -1,5 +1,5 @@
-// MurmurHash3 of com.microsoft: Austin Appleby's 32-bit hash of each element's bytes, those of a text or of a number (4 or 8, the lowest
-// first), from attribute `seed` on. The result is uint32, or int32 if `positive` is 0.
+// MurmurHash3 of com.microsoft: Austin Appleby's 32-bit hash of each element's bytes, those of a text or of a number (4
+// or 8, the lowest first), from attribute `seed` on. The result is uint32, or int32 if `positive` is 0.
 #include "ops/expansion.hpp"
 
 #include <bit>

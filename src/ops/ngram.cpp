@@ -1,11 +1,14 @@
 // NGramRepeatBlock and BifurcationDetector of com.microsoft: n-grams of tokens that were there before.
 //
-// NGramRepeatBlock: −∞ becomes the score of each token that would repeat an n-gram of its row. input_ids [batch, length], scores [batch, vocabulary]: wherever the last ngram_size − 1 ids of a row were before, the id after them is banned.
+// NGramRepeatBlock: −∞ becomes the score of each token that would repeat an n-gram of its row. input_ids [batch,
+// length], scores [batch, vocabulary]: wherever the last ngram_size − 1 ids of a row were before, the id after them is
+// banned.
 //
-// BifurcationDetector (Sun, Ge, Wei, Wang, "Instantaneous grammatical error correction with shallow aggressive decoding", ACL 2021; as ONNX Runtime
-// defines it): output 0 is the tokens that were there and, of those predicted for the source from a place on, all up to and with the first that is not
-// the source's. Output 1 is where the source goes on after the last n tokens of output 0, if these are in the source once; the longest n of
-// min_ngram_size to max_ngram_size that is there at all decides, and −1 says that there is no such place.
+// BifurcationDetector (Sun, Ge, Wei, Wang, "Instantaneous grammatical error correction with shallow aggressive
+// decoding", ACL 2021; as ONNX Runtime defines it): output 0 is the tokens that were there and, of those predicted for
+// the source from a place on, all up to and with the first that is not the source's. Output 1 is where the source goes
+// on after the last n tokens of output 0, if these are in the source once; the longest n of min_ngram_size to
+// max_ngram_size that is there at all decides, and −1 says that there is no such place.
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 
@@ -52,7 +55,8 @@ void repeat_block(kernel_context& c) {
   }
 }
 
-// ---- BifurcationDetector -----------------------------------------------------------------------------------------------
+// ---- BifurcationDetector
+// -----------------------------------------------------------------------------------------------
 
 constexpr size_t bifurcation_current = 1, bifurcation_place = 2, bifurcation_predicted = 3;
 

@@ -1,11 +1,12 @@
-// NGramHashMapping of com.microsoft: several hashes of the last tokens at each place, which choose rows of tables (Cheng et al., "Conditional memory
-// via scalable lookup", 2026, as ONNX Runtime defines it).
+// NGramHashMapping of com.microsoft: several hashes of the last tokens at each place, which choose rows of tables
+// (Cheng et al., "Conditional memory via scalable lookup", 2026, as ONNX Runtime defines it).
 //
-// input_ids are [batch, sequence], multipliers [max_ngram_size], vocab_sizes [hashes], y is [batch, sequence, hashes], all of one integer type.
-// n_head_per_ngram hashes are of the last 2 tokens, as many of the last 3 … max_ngram_size: each product of a token and the multiplier of its
-// distance wraps around, all are joined by exclusive or, and the rest of the division by the hash's vocabulary size, not negative, is the hash. Before
-// input_ids are past_ids, [batch, max_ngram_size − 1], else tokens pad_id; output 1 is what the next call's past_ids are. Where eos_token_id is
-// stated, pad_id takes the place of such a token and of all before it, but for the token at the place itself.
+// input_ids are [batch, sequence], multipliers [max_ngram_size], vocab_sizes [hashes], y is [batch, sequence, hashes],
+// all of one integer type. n_head_per_ngram hashes are of the last 2 tokens, as many of the last 3 … max_ngram_size:
+// each product of a token and the multiplier of its distance wraps around, all are joined by exclusive or, and the rest
+// of the division by the hash's vocabulary size, not negative, is the hash. Before input_ids are past_ids, [batch,
+// max_ngram_size − 1], else tokens pad_id; output 1 is what the next call's past_ids are. Where eos_token_id is stated,
+// pad_id takes the place of such a token and of all before it, but for the token at the place itself.
 #include "ops/expansion.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"

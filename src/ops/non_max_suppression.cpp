@@ -1,5 +1,5 @@
-// NonMaxSuppression: per batch and class, boxes in descending order of score (above score_threshold), dropping those whose
-// intersection over union with an already chosen one exceeds iou_threshold. Output rows are [batch, class, box].
+// NonMaxSuppression: per batch and class, boxes in descending order of score (above score_threshold), dropping those
+// whose intersection over union with an already chosen one exceeds iou_threshold. Output rows are [batch, class, box].
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"

@@ -1,11 +1,11 @@
 // Normalisations by statistics of a part of the operand: y = (x − mean) / √(variance + epsilon) · scale + bias.
 //
-// They differ in the part (BatchNormalization: given or batch statistics of a channel; InstanceNormalization: a channel of
-// one image; GroupNormalization: a group of channels of one image; LayerNormalization and RMSNormalization: the axes from
-// `axis` on) and in where scale and bias are. Sums are in double; the variance is that of the population.
+// They differ in the part (BatchNormalization: given or batch statistics of a channel; InstanceNormalization: a channel
+// of one image; GroupNormalization: a group of channels of one image; LayerNormalization and RMSNormalization: the axes
+// from `axis` on) and in where scale and bias are. Sums are in double; the variance is that of the population.
 //
-// InstanceNormalization and GroupNormalization of domain troupe, produced by fusion, are those of ONNX, the latter of either opset, followed by an
-// activation (ops/activation.hpp).
+// InstanceNormalization and GroupNormalization of domain troupe, produced by fusion, are those of ONNX, the latter of
+// either opset, followed by an activation (ops/activation.hpp).
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
@@ -37,7 +37,8 @@ int64_t grain_for(int64_t elements) {
   return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, elements));
 }
 
-// ---- BatchNormalization -------------------------------------------------------------------------------------------------
+// ---- BatchNormalization
+// -------------------------------------------------------------------------------------------------
 
 /// Returns how many statistics there are: one a channel, in old opsets with spatial = 0 one a feature.
 dim statistics(const attributes& attrs, std::span<const dim> x) {
@@ -139,7 +140,8 @@ void batch_norm(kernel_context& c) {
   });
 }
 
-// ---- InstanceNormalization and GroupNormalization ---------------------------------------------------------------------
+// ---- InstanceNormalization and GroupNormalization
+// ---------------------------------------------------------------------
 
 /// Returns the number of groups of channels.
 int64_t group_count(const attributes& attrs, const dim& channels) {
@@ -207,7 +209,8 @@ void group_normalization(kernel_context& c) {
   group_norm(c, groups, PerGroup ? groups : c.input(0).dims[1]);
 }
 
-// ---- the same and an activation ------------------------------------------------------------------------------------------
+// ---- the same and an activation
+// ------------------------------------------------------------------------------------------
 
 void infer_fused_instance_norm(infer_context& c) {
   infer_instance_norm(c);
@@ -232,7 +235,8 @@ void fused_group_norm(kernel_context& c) {
   apply_epilogue(c.output(0), {}, parse_activation(c.attrs()));
 }
 
-// ---- rows --------------------------------------------------------------------------------------------------------------
+// ---- rows
+// --------------------------------------------------------------------------------------------------------------
 
 /// About eight operations an element: two passes for the moments, one for the result.
 op_cost norm_cost(const attributes&, const call_shapes& call) {

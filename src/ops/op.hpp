@@ -13,8 +13,8 @@ namespace troupe {
 
 class expansion;
 
-/// What shape inference sees of one node, and where it writes what it finds. Works on symbolic dims, once for each model.
-/// Errors are `errc::invalid_model` (the caller adds the node's name to the message).
+/// What shape inference sees of one node, and where it writes what it finds. Works on symbolic dims, once for each
+/// model. Errors are `errc::invalid_model` (the caller adds the node's name to the message).
 class infer_context {
 public:
   infer_context(graph& g, node& n) : graph_(g), node_(n) {}
@@ -39,14 +39,16 @@ public:
   std::vector<dim> require_known(size_t i) const;
   /// Like `require_known`, for places that need plain numbers (axes, pads).
   std::vector<int64_t> require_constants(size_t i) const;
-  /// Returns a constant input's tensor if it has at most `max_known_elements`, else an undefined one. For scales and such.
+  /// Returns a constant input's tensor if it has at most `max_known_elements`, else an undefined one. For scales and
+  /// such.
   tensor constant(size_t i) const;
   /// Returns whether input `i` is there and `all_equal` holds for it.
   bool is_filled(size_t i, double wanted) const;
 
   /// Returns the dims that `set_output` gave to output `i`, which must be there.
   const symbolic_shape& output_dims(size_t i) const { return *graph_.values[node_.outputs.at(i)].dims; }
-  /// Sets type and dims of output `i`, and what is known of its elements if these are tensors; ignored if that output is absent.
+  /// Sets type and dims of output `i`, and what is known of its elements if these are tensors; ignored if that output
+  /// is absent.
   void set_output(size_t i, dtype type, symbolic_shape dims, element_shapes elements = {});
   /// States that output `i` is a tensor of `type` out of a sequence or optional.
   void set_element(size_t i, dtype type, const element_shapes& elements);
@@ -54,8 +56,8 @@ public:
   void set_output_of_any_rank(size_t i, dtype type);
   /// States the elements of integer output `i` (row-major); at most `max_known_elements`, more are not kept.
   void set_known(size_t i, std::vector<dim> elements);
-  /// Returns a fresh symbol for a dim of output `i` that depends on data: the node ends a segment, and the symbol is bound
-  /// when the node has run.
+  /// Returns a fresh symbol for a dim of output `i` that depends on data: the node ends a segment, and the symbol is
+  /// bound when the node has run.
   dim data_dependent(size_t i, size_t axis) const;
 
   /// Returns input `i`, which must be there.
@@ -95,8 +97,8 @@ public:
 
   /// Allocates output `i` of a node whose output shape depends on data; `output(i)` is valid afterwards.
   mutable_view& allocate(size_t i, shape dims);
-  /// Hands on a tensor as output `i`: without a copy where the caller has not allocated it. Throws `errc::invalid_input` if it has, for
-  /// other dims.
+  /// Hands on a tensor as output `i`: without a copy where the caller has not allocated it. Throws
+  /// `errc::invalid_input` if it has, for other dims.
   void give(size_t i, const tensor& value);
   /// Returns the tensor that `allocate` or `give` made for output `i`; undefined if neither was called.
   const tensor& allocated(size_t i) const { return allocated_[i]; }
@@ -115,8 +117,9 @@ enum class aliasing : uint8_t {
   in_place, // output 0 may overwrite an input of the same type and shape (elementwise)
 };
 
-/// Which layouts (see `layout` in graph.hpp) an operator's data operands may have. Reference kernels know only plain rows
-/// unless the operator is elementwise; a device that prefers channels-last has fast kernels for the spatial operators.
+/// Which layouts (see `layout` in graph.hpp) an operator's data operands may have. Reference kernels know only plain
+/// rows unless the operator is elementwise; a device that prefers channels-last has fast kernels for the spatial
+/// operators.
 enum class layout_support : uint8_t {
   plain,        // plain operands only
   agnostic,     // elementwise: any layout, if every operand has the output's dims or is a single element
@@ -127,7 +130,8 @@ enum class layout_support : uint8_t {
   converting,   // input 0 and output 0 have different layouts
 };
 
-/// Returns whether each element of an operator's output is made of the elements at its place in the (broadcast) operands.
+/// Returns whether each element of an operator's output is made of the elements at its place in the (broadcast)
+/// operands.
 constexpr bool is_elementwise(layout_support layouts) {
   return layouts == layout_support::agnostic || layouts == layout_support::broadcasting;
 }
@@ -169,8 +173,8 @@ struct op_def {
   bool first_output_optional = false;
   /// Whether input 1 broadcasts by attributes `axis` and `broadcast` (ops/limited_broadcast.hpp): until opset 6.
   bool limited_broadcast = false;
-  /// Whether knowing the inputs' elements never tells the outputs' before a run: these follow from the inputs' dims alone
-  /// (Shape), or even the outputs' dims depend on data (NonZero).
+  /// Whether knowing the inputs' elements never tells the outputs' before a run: these follow from the inputs' dims
+  /// alone (Shape), or even the outputs' dims depend on data (NonZero).
   bool hides_elements = false;
   /// Whether each execution draws other random numbers, unless an attribute `seed` decides them: see `is_repeatable`.
   bool draws = false;
@@ -183,8 +187,8 @@ struct op_def {
   void (*reference)(kernel_context&);
   /// Null: no flops, every operand read or written once.
   op_cost (*cost)(const attributes&, const call_shapes&) = nullptr;
-  /// Returns the input that output 0 repeats bit for bit, provided that its type and dims are that input's; nullopt if it
-  /// repeats none. Null: never, unless output 0 is a view.
+  /// Returns the input that output 0 repeats bit for bit, provided that its type and dims are that input's; nullopt if
+  /// it repeats none. Null: never, unless output 0 is a view.
   std::optional<size_t> (*repeats)(const infer_context&) = nullptr;
   /// A composition (ops/expansion.hpp): adds the calls that take its place. Null for all other operators.
   void (*expand)(expansion&) = nullptr;

@@ -1,7 +1,8 @@
 // Operands of arithmetic kernels in the type that is computed with, and checks that inference and kernels share.
 //
-// Neural-network kernels are written for float (which also serves float16 and bfloat16) and double; `read_as` and `write_as`
-// convert whole operands of the narrower types on the way in and out, and are free if the types already agree.
+// Neural-network kernels are written for float (which also serves float16 and bfloat16) and double; `read_as` and
+// `write_as` convert whole operands of the narrower types on the way in and out, and are free if the types already
+// agree.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -67,7 +68,8 @@ private:
   const C* data_ = nullptr;
 };
 
-/// A numeric output as an array of `C`; `commit` rounds it to the output's own type. An absent output is a null pointer.
+/// A numeric output as an array of `C`; `commit` rounds it to the output's own type. An absent output is a null
+/// pointer.
 template <class C>
 class write_as {
 public:

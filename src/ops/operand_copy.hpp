@@ -1,5 +1,5 @@
-// Operators that only move elements, as strided copies between operands: the same description serves the reference kernel
-// and the GPU, so that only the operator's own file knows its layout.
+// Operators that only move elements, as strided copies between operands: the same description serves the reference
+// kernel and the GPU, so that only the operator's own file knows its layout.
 #pragma once
 
 #include "ops/op.hpp"
@@ -17,8 +17,8 @@ struct operand_copy {
 /// Runs the copies one after the other.
 void run_copies(kernel_context& c, const std::vector<operand_copy>& copies);
 
-// The copies of one operator each. They look at dims and at inputs whose elements the host knows (`op_def::host_inputs`), at no
-// other data; throw `errc::invalid_input` if the operands do not fit together.
+// The copies of one operator each. They look at dims and at inputs whose elements the host knows
+// (`op_def::host_inputs`), at no other data; throw `errc::invalid_input` if the operands do not fit together.
 std::vector<operand_copy> append_copies(kernel_context& c);
 std::vector<operand_copy> depth_to_space_copies(kernel_context& c);
 std::vector<operand_copy> expand_copies(kernel_context& c);

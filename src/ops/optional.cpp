@@ -1,4 +1,5 @@
-// Optionals: a tensor or a sequence, or nothing. Like a sequence (sequence.cpp), of one element or none: whether it holds one is its dim.
+// Optionals: a tensor or a sequence, or nothing. Like a sequence (sequence.cpp), of one element or none: whether it
+// holds one is its dim.
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/strided_copy.hpp"

@@ -24,8 +24,8 @@ public:
     }
   }
 
-  /// Copies along the axes from `axis` on, whose first elements are `from` and `to`. Of axis a of the operand, `left[a]`
-  /// positions are to be walked by them.
+  /// Copies along the axes from `axis` on, whose first elements are `from` and `to`. Of axis a of the operand,
+  /// `left[a]` positions are to be walked by them.
   void copy(size_t axis, shape left, int64_t from, int64_t to) {
     if (axis == axes_.size()) {
       expects(std::all_of(left.begin(), left.end(), [](int64_t n) { return n == 1; }), "a packing leaves axes out");

@@ -12,7 +12,8 @@ struct padding {
   shape before; // elements put in front of each axis; negative where it is cropped
 };
 
-/// Returns the padding of a call; throws `errc::invalid_input` if it does not lead from the input's dims to the output's.
+/// Returns the padding of a call; throws `errc::invalid_input` if it does not lead from the input's dims to the
+/// output's.
 padding padding_of(const kernel_context& c);
 
 /// Returns the fill value in the input's type: input 2, or attribute `value` until opset 10, or zero.

@@ -3,10 +3,10 @@
 // Taps outside the input take no part, except that AveragePool with count_include_pad counts those in the padding (not
 // those beyond it, which ceil_mode can reach) as zeros.
 //
-// MaxpoolWithMask of com.microsoft, as ONNX Runtime defines it: along the last axis a window ends before the first element whose mask is 0; the first
-// element of a plane of two axes or more counts whatever its mask. A window without elements is the lowest float. M is
-// [.., .., spatial…]: the mask of x's plane p begins at element p · (elements of a plane) mod (planes of M), for ONNX
-// Runtime takes elements for planes.
+// MaxpoolWithMask of com.microsoft, as ONNX Runtime defines it: along the last axis a window ends before the first
+// element whose mask is 0; the first element of a plane of two axes or more counts whatever its mask. A window without
+// elements is the lowest float. M is [.., .., spatial…]: the mask of x's plane p begins at element p · (elements of a
+// plane) mod (planes of M), for ONNX Runtime takes elements for planes.
 #include "ops/pool.hpp"
 
 #include "ops/expansion.hpp"
@@ -109,7 +109,8 @@ template <class C>
 constexpr C lowest = std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity()
                                                           : std::numeric_limits<C>::lowest();
 
-/// Returns the index that MaxPool's second output states for `offset` in plane `p`: columns first if storage_order is 1.
+/// Returns the index that MaxPool's second output states for `offset` in plane `p`: columns first if storage_order is
+/// 1.
 int64_t pool_index(const window_axes& axes, int64_t p, int64_t offset, bool columns_first) {
   const auto& [d, h, w] = axes;
   const int64_t plane = p * d.in * h.in * w.in;
@@ -145,8 +146,8 @@ void max_pool(kernel_context& c) {
   });
 }
 
-/// Returns how many taps of output `o` are in the input or its padding: a double, because the product over three axes may not fit 64
-/// bits.
+/// Returns how many taps of output `o` are in the input or its padding: a double, because the product over three axes
+/// may not fit 64 bits.
 double padded_taps(const window_axis& a, int64_t o) {
   const int64_t room = a.in + a.pad_end - a.start(o);
   return static_cast<double>(std::max<int64_t>(0, std::min(a.kernel, (room + a.dilation - 1) / a.dilation)));
@@ -162,7 +163,8 @@ void infer_masked_pool(infer_context& c) {
     require_same(mask[i], x[i], "a spatial size of mask and input");
 }
 
-/// Returns the largest element that a masked window has in one plane; `first_counts`: the plane's first one, whatever its mask.
+/// Returns the largest element that a masked window has in one plane; `first_counts`: the plane's first one, whatever
+/// its mask.
 float masked_maximum(const window_axes& axes, const std::array<int64_t, 3>& at, const float* plane, const int32_t* mask,
                      bool first_counts) {
   const auto& [d, h, w] = axes;

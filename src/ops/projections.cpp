@@ -1,24 +1,27 @@
-// troupe.Projections, produced by fusion: products of the same rows by several constant matrices, perhaps normalised first.
+// troupe.Projections, produced by fusion: products of the same rows by several constant matrices, perhaps normalised
+// first.
 //
 //   A   = norm(X), or X
 //   P_i = act_i(A · W_i + bias_i + residual_i)
 //   Y_i = P_i, or, if `gated`, Y_0 = P_0 · P_1 element by element, or the heads of P_i rotated
 //
-// X [rows…, K] of rank ≥ 2. Inputs: X, scale and shift of the norm, then for each product weights, scales, zero points, bias, residual; what
-// is not needed is absent. With scales the weights are codes, as of com.microsoft.MatMulNBits; else a matrix [K, N], [N, K] if transposed.
-// Attributes: `products` (how many), `gated`, `norm` (LayerNormalization or RMSNormalization, over the last axis), and those of the
-// parts with the part's name at the end: "epsilon.norm", "transB.0", "activation.1", "K.2" …
+// X [rows…, K] of rank ≥ 2. Inputs: X, scale and shift of the norm, then for each product weights, scales, zero points,
+// bias, residual; what is not needed is absent. With scales the weights are codes, as of com.microsoft.MatMulNBits;
+// else a matrix [K, N], [N, K] if transposed. Attributes: `products` (how many), `gated`, `norm` (LayerNormalization or
+// RMSNormalization, over the last axis), and those of the parts with the part's name at the end: "epsilon.norm",
+// "transB.0", "activation.1", "K.2" …
 //
-// With `rotary` (troupe's Rotary or ai.onnx's RotaryEmbedding) the results P_i that have `rotary_heads` (a number for each product) are the
-// first operand [B, S, H · D] of that operator; X has rank 3. Cosines, sines and, of RotaryEmbedding, position_ids are the last inputs.
+// With `rotary` (troupe's Rotary or ai.onnx's RotaryEmbedding) the results P_i that have `rotary_heads` (a number for
+// each product) are the first operand [B, S, H · D] of that operator; X has rank 3. Cosines, sines and, of
+// RotaryEmbedding, position_ids are the last inputs.
 //
-// With `last_norm` (as `norm`; attributes "epsilon.last_norm" …) there is one product: Y_0 = last_norm(P_0), and Y_1 = P_0, which may be absent. Scale and
-// shift are the last inputs.
+// With `last_norm` (as `norm`; attributes "epsilon.last_norm" …) there is one product: Y_0 = last_norm(P_0), and Y_1 =
+// P_0, which may be absent. Scale and shift are the last inputs.
 //
 // With `wide` results are float32: logits, which a model of float16 hands out so.
 //
-// It is by definition what its parts are one after the other (`parts_of_projections`), each value between them in X's type; kernels may
-// keep more digits.
+// It is by definition what its parts are one after the other (`parts_of_projections`), each value between them in X's
+// type; kernels may keep more digits.
 #include "ops/projections.hpp"
 
 #include "ops/families.hpp"

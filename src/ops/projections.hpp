@@ -1,4 +1,5 @@
-// The calls that troupe.Projections (projections.cpp) takes the place of: its reference kernel, the CPU's and some of the GPU's launches run them.
+// The calls that troupe.Projections (projections.cpp) takes the place of: its reference kernel, the CPU's and some of
+// the GPU's launches run them.
 #pragma once
 
 #include "ops/activation.hpp"
@@ -6,8 +7,8 @@
 
 namespace troupe {
 
-/// Inputs of the operator: the operand, scale and shift of its norm, then five for each product, then those of a rotary embedding, or scale and
-/// shift of the norm behind a single product.
+/// Inputs of the operator: the operand, scale and shift of its norm, then five for each product, then those of a rotary
+/// embedding, or scale and shift of the norm behind a single product.
 namespace projection {
 inline constexpr size_t operand = 0, norm_scale = 1, norm_shift = 2;
 inline constexpr size_t first = 3, each = 5;

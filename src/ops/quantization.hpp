@@ -7,8 +7,8 @@
 namespace troupe {
 
 /// A quantised tensor cut into runs of consecutive elements whose scales are consecutive too (step 1) or one (step 0).
-/// Granularity follows from the scale's shape: one element for all; one dim of `axis`'s size; or, with `block_size`, the
-/// tensor's rank, if each scale serves `block_size` neighbours along `axis`.
+/// Granularity follows from the scale's shape: one element for all; one dim of `axis`'s size; or, with `block_size`,
+/// the tensor's rank, if each scale serves `block_size` neighbours along `axis`.
 class quantization_runs {
 public:
   /// Throws `errc::invalid_input` if the scale's shape fits none of them.
@@ -47,11 +47,12 @@ inline constexpr dtype_set byte_types = set_of(dtype::uint8, dtype::int8);
 /// Throws `errc::unsupported` for other types.
 void require_bytes(dtype type);
 
-/// Throws `errc::invalid_model` if zero point `zero`, where it is there, is of another type than the operand `of` that it is for.
+/// Throws `errc::invalid_model` if zero point `zero`, where it is there, is of another type than the operand `of` that
+/// it is for.
 void require_zero_point(const infer_context& c, size_t zero, size_t of);
 
-/// Throws `errc::invalid_model` unless scale or zero point `i`, where it is there, has one element or as many as one of `counts`, as far as
-/// numbers tell.
+/// Throws `errc::invalid_model` unless scale or zero point `i`, where it is there, has one element or as many as one of
+/// `counts`, as far as numbers tell.
 void require_parameter(const infer_context& c, size_t i, std::initializer_list<dim> counts = {});
 
 /// Limits of an integer type that is quantised to, as floats.

@@ -2,8 +2,8 @@
 //
 //   y = saturate(⌊x / scale⌉ + zero point), halves to even        x = (y - zero point) · scale
 //
-// Scales are for the whole tensor, for an axis, or for blocks along an axis (see quantization.hpp). 8-bit floats are not
-// rounded to integers: y = x / scale + zero point, then rounded as their format says.
+// Scales are for the whole tensor, for an axis, or for blocks along an axis (see quantization.hpp). 8-bit floats are
+// not rounded to integers: y = x / scale + zero point, then rounded as their format says.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"

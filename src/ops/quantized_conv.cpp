@@ -1,4 +1,5 @@
-// ConvInteger and QLinearConv: convolutions of 8-bit tensors with 32-bit sums that wrap, NCHW, one to three spatial axes.
+// ConvInteger and QLinearConv: convolutions of 8-bit tensors with 32-bit sums that wrap, NCHW, one to three spatial
+// axes.
 //
 //   C = Σ (x - x_zero) (w - w_zero)      y = saturate(⌊(C + bias) · x_scale · w_scale / y_scale⌉ + y_zero)
 //

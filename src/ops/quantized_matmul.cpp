@@ -153,7 +153,8 @@ void qlinear_matmul(kernel_context& c) {
   });
 }
 
-/// Checks zero points or scales of A (input 0) and B (input `b`): one, or one for each row or column, of each matrix too.
+/// Checks zero points or scales of A (input 0) and B (input `b`): one, or one for each row or column, of each matrix
+/// too.
 void require_parameters(const infer_context& c, size_t b, const integer_product& p, size_t of_a, size_t of_b) {
   const std::span<const dim> left = c.dims(0), right = c.dims(b);
   require_parameter(c, of_a, {p.rows, p.rows * matrix_count(left)});

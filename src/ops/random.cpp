@@ -1,7 +1,8 @@
 // Random numbers: RandomNormal, RandomNormalLike, RandomUniform, RandomUniformLike, Bernoulli, Multinomial.
 //
-// The numbers are those of the Mersenne Twister MT19937-64 through the distributions of the standard library. With attribute `seed` they
-// follow from that: every run gives the same. Without, every execution gives others (`op_def::draws`), one after a lost device too.
+// The numbers are those of the Mersenne Twister MT19937-64 through the distributions of the standard library. With
+// attribute `seed` they follow from that: every run gives the same. Without, every execution gives others
+// (`op_def::draws`), one after a lost device too.
 //   Bernoulli:   true with the probability that the operand states; a NaN never is
 //   Multinomial: `sample_size` classes of each row, whose elements are logarithms of probabilities, up to a constant of the row
 #include "ops/families.hpp"
@@ -48,7 +49,8 @@ void fill(kernel_context& c, F&& draw) {
   convert(y.view(), c.output(0));
 }
 
-// ---- normal and uniform ------------------------------------------------------------------------------------------------
+// ---- normal and uniform
+// ------------------------------------------------------------------------------------------------
 
 void infer_of_shape(infer_context& c) {
   const std::vector<int64_t> dims = c.attrs().integers("shape");
@@ -76,7 +78,8 @@ void uniform(kernel_context& c) {
   fill(c, [&](size_t) { return low + (high - low) * unit(generator); });
 }
 
-// ---- Bernoulli ---------------------------------------------------------------------------------------------------------
+// ---- Bernoulli
+// ---------------------------------------------------------------------------------------------------------
 
 void infer_bernoulli(infer_context& c) {
   c.set_output(0, type_of_results(c.attrs(), c.type(0), types::floats | types::integers | types::boolean), c.dims(0));
@@ -89,7 +92,8 @@ void bernoulli(kernel_context& c) {
   fill(c, [&](size_t i) { return unit(generator) < probability[i] ? 1. : 0.; });
 }
 
-// ---- Multinomial -------------------------------------------------------------------------------------------------------
+// ---- Multinomial
+// -------------------------------------------------------------------------------------------------------
 
 void infer_multinomial(infer_context& c) {
   const symbolic_shape& x = c.dims(0);

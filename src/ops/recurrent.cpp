@@ -1,8 +1,9 @@
 // LSTM, GRU and RNN: recurrent layers over a sequence, forward, backward or both.
 //
-// X is [steps, batch, inputs] (batch first if layout is 1), W [directions, gates·H, inputs], R [directions, gates·H, H],
-// B [directions, 2·gates·H] (W's bias, then R's). The input part of all gates of all steps is one product before the loop; a
-// step multiplies the state with R and applies the cell. Sequences shorter than `steps` keep their state and give zeros.
+// X is [steps, batch, inputs] (batch first if layout is 1), W [directions, gates·H, inputs], R [directions, gates·H,
+// H], B [directions, 2·gates·H] (W's bias, then R's). The input part of all gates of all steps is one product before
+// the loop; a step multiplies the state with R and applies the cell. Sequences shorter than `steps` keep their state
+// and give zeros.
 //
 //   LSTM (gates i o f c): C = f∘C + i∘c, h = o∘tanh(C)       peepholes add P∘C to i, f (before) and o (after the update)
 //   GRU  (gates z r h):   h = (1 − z)∘h' + z∘h, h' from r∘h (or r∘(h·R), with linear_before_reset)
@@ -112,7 +113,8 @@ void rnn_cell(const cell_operands<C>& o) {
     o.h[j] = static_cast<C>(o.activation[0](o.limit(static_cast<double>(o.projected[j]) + o.recurrent[j])));
 }
 
-/// `weights` is R^T [H × 3·H], `bias` R's bias or null: without linear_before_reset the candidate multiplies r∘h itself.
+/// `weights` is R^T [H × 3·H], `bias` R's bias or null: without linear_before_reset the candidate multiplies r∘h
+/// itself.
 template <class C>
 void gru_cell(const cell_operands<C>& o, const C* weights, const C* bias) {
   const int64_t n = o.hidden;

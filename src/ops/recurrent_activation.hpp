@@ -13,9 +13,9 @@ struct cell_activation {
   double operator()(double x) const { return function(x, alpha, beta); }
 };
 
-/// Returns the activations of all directions, `defaults.size()` each; attributes activation_alpha and activation_beta are
-/// consumed in order by the functions that have such a parameter. Throws `errc::invalid_model` on a wrong number of names, and on
-/// one that is none.
+/// Returns the activations of all directions, `defaults.size()` each; attributes activation_alpha and activation_beta
+/// are consumed in order by the functions that have such a parameter. Throws `errc::invalid_model` on a wrong number of
+/// names, and on one that is none.
 std::vector<cell_activation> parse_activations(const attributes& attrs, const std::vector<std::string>& defaults,
                                                int64_t directions);
 

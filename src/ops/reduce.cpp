@@ -1,8 +1,8 @@
 // Reductions over a set of axes: sum, mean, maximum, minimum, product, norms and their logarithms.
 //
-// Axes are an attribute in the older rows and input 1 in the newer ones; none means all, unless noop_with_empty_axes says
-// that nothing is reduced (a norm of single elements is then still taken: |x|, x² …). Floats accumulate in double, integers
-// modulo 2^64. An empty set gives the operation's identity: 0, 1, ±infinity (for integers the type's limits).
+// Axes are an attribute in the older rows and input 1 in the newer ones; none means all, unless noop_with_empty_axes
+// says that nothing is reduced (a norm of single elements is then still taken: |x|, x² …). Floats accumulate in double,
+// integers modulo 2^64. An empty set gives the operation's identity: 0, 1, ±infinity (for integers the type's limits).
 #include "ops/reduce.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"

@@ -1,5 +1,5 @@
-// RegexFullMatch: whether the whole of each string matches attribute `pattern`, in the syntax of RE2, as ONNX asks for. RE2 takes time in
-// proportion to the string and bounded memory, whatever the pattern; tokenizer.cpp uses it, too.
+// RegexFullMatch: whether the whole of each string matches attribute `pattern`, in the syntax of RE2, as ONNX asks for.
+// RE2 takes time in proportion to the string and bounded memory, whatever the pattern; tokenizer.cpp uses it, too.
 #include "ops/families.hpp"
 
 #include <re2/re2.h>

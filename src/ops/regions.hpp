@@ -1,4 +1,5 @@
-// What operators on regions of images share (roi_align.cpp, crop_and_resize.cpp): x [N, C, H, W], rois [R, 4], and the image of each region, [R].
+// What operators on regions of images share (roi_align.cpp, crop_and_resize.cpp): x [N, C, H, W], rois [R, 4], and the
+// image of each region, [R].
 #pragma once
 
 #include "ops/infer.hpp"

@@ -16,9 +16,9 @@ std::vector<const op_def*> all_ops();
 /// The newest opset of a domain that troupe knows; 0 for an unknown domain.
 int64_t newest_opset(std::string_view domain);
 
-/// Sets every node's `def` and checks its arity; throws `errc::unsupported` for unknown operators and domains and opsets
-/// newer than troupe knows, `errc::invalid_model` for a wrong number of inputs or outputs. A `def` that is set already
-/// stays: nodes of inlined functions follow their function's opsets, not the graph's.
+/// Sets every node's `def` and checks its arity; throws `errc::unsupported` for unknown operators and domains and
+/// opsets newer than troupe knows, `errc::invalid_model` for a wrong number of inputs or outputs. A `def` that is set
+/// already stays: nodes of inlined functions follow their function's opsets, not the graph's.
 void resolve(graph& g);
 
 /// Does the same for one node, with opset versions by domain.

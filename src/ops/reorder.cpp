@@ -1,7 +1,7 @@
 // A change of memory layout, inserted by the planner if two layouts meet: Y holds X's elements in another order.
 //
-// Attribute `to`: "plain" or "channels_last". The operand's dims are logical and do not change; its elements are laid out as
-// [N, C, spatial…] or [N, spatial…, C], so a reorder transposes the [C × spatial] matrix of every image.
+// Attribute `to`: "plain" or "channels_last". The operand's dims are logical and do not change; its elements are laid
+// out as [N, C, spatial…] or [N, spatial…, C], so a reorder transposes the [C × spatial] matrix of every image.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"

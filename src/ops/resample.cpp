@@ -8,8 +8,8 @@
 namespace troupe {
 namespace {
 
-/// The coordinate of output index `o` on the input's axis, in the arithmetic T. Nearest neighbours are found in float: the
-/// rounding of o / scale then gives whole numbers if a file's float scale only approximates 1/3.
+/// The coordinate of output index `o` on the input's axis, in the arithmetic T. Nearest neighbours are found in float:
+/// the rounding of o / scale then gives whole numbers if a file's float scale only approximates 1/3.
 template <class T>
 T coordinate(const resample_options& options, const resample_axis& axis, int64_t o) {
   const auto x = static_cast<T>(o), scale = static_cast<T>(axis.scale), in = static_cast<T>(axis.in);
@@ -131,8 +131,8 @@ resample_taps taps_of(const resample_options& options, const resample_axis& axis
   const int64_t radius = radius_of(options, shrink);
   taps.count = 2 * radius;
   const auto total = static_cast<size_t>(checked_mul(axis.out, taps.count));
-  // Taps grow with 1 / scale and outputs with scale, so that their product is a few times the larger size, unless a region that is far
-  // larger than the input is scaled down.
+  // Taps grow with 1 / scale and outputs with scale, so that their product is a few times the larger size, unless a
+  // region that is far larger than the input is scaled down.
   constexpr double usual_taps = 64;
   if (static_cast<double>(total) > usual_taps * static_cast<double>(axis.in + axis.out + 64))
     fail(errc::unsupported, "resizing {} elements to {} by a scale of {} takes too many taps", axis.in, axis.out,

@@ -13,8 +13,8 @@ void copy_view(kernel_context& c) {
   copy_all(c.input(0), c.output(0));
 }
 
-/// The dim written -1: what is left of `in`'s volume after the other dims of `out`. Equal dims cancel first, so that sums
-/// such as past + seq need no polynomial division.
+/// The dim written -1: what is left of `in`'s volume after the other dims of `out`. Equal dims cancel first, so that
+/// sums such as past + seq need no polynomial division.
 dim remaining(symbolic_shape in, std::span<const dim> out, size_t inferred) {
   symbolic_shape rest;
   for (size_t i = 0; i < out.size(); ++i) {

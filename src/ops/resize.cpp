@@ -1,8 +1,8 @@
 // Resize (opset 10, 11, 13, 18, 19) and Upsample (7, 9): every axis is resampled on its own (resample.hpp); nearest
 // neighbours are one gather, linear and cubic run axis by axis in float (double for doubles).
 //
-// Sizes: given, or ⌊in × scale⌋ with the product rounded to float as ONNX Runtime does; a symbolic dim times a scale p/q is
-// floor_div(in × p, q). `axes` (18) names the axes that scales, sizes and roi speak of; the others stay.
+// Sizes: given, or ⌊in × scale⌋ with the product rounded to float as ONNX Runtime does; a symbolic dim times a scale
+// p/q is floor_div(in × p, q). `axes` (18) names the axes that scales, sizes and roi speak of; the others stay.
 #include "ops/resize.hpp"
 
 #include "base/parallel.hpp"

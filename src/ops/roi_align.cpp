@@ -1,11 +1,13 @@
-// RoiAlign (He, Gkioxari, Dollár, Girshick, "Mask R-CNN", ICCV 2017): each region of an image, divided into bins, of which each becomes one element.
+// RoiAlign (He, Gkioxari, Dollár, Girshick, "Mask R-CNN", ICCV 2017): each region of an image, divided into bins, of
+// which each becomes one element.
 //
-// x is [N, C, H, W], rois [R, 4] as x1, y1, x2, y2, batch_indices [R] the image of each, y [R, C, output_height, output_width]. A bin is the mean (avg) or
-// the largest (max) of samples between elements; max takes the largest of each sample's four weighted neighbours, as ONNX's own cases do.
-// Until opset 15 coordinates are those of output_half_pixel: not shifted, and a region is at least one element wide.
+// x is [N, C, H, W], rois [R, 4] as x1, y1, x2, y2, batch_indices [R] the image of each, y [R, C, output_height,
+// output_width]. A bin is the mean (avg) or the largest (max) of samples between elements; max takes the largest of
+// each sample's four weighted neighbours, as ONNX's own cases do. Until opset 15 coordinates are those of
+// output_half_pixel: not shifted, and a region is at least one element wide.
 //
-// MaxRoiPool (Girshick, "Fast R-CNN", ICCV 2015): rois [R, 5] as image, x1, y1, x2, y2. A region is of whole elements, both ends within, and so is a bin, the
-// largest of whose elements becomes one; 0 where it has none.
+// MaxRoiPool (Girshick, "Fast R-CNN", ICCV 2015): rois [R, 5] as image, x1, y1, x2, y2. A region is of whole elements,
+// both ends within, and so is a bin, the largest of whose elements becomes one; 0 where it has none.
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 #include "ops/regions.hpp"
@@ -175,7 +177,8 @@ constexpr op_def roi_align_row(int64_t since) {
                 {.inputs = {3, 3}, .types = types::floats, .cost = roi_align_cost});
 }
 
-// ---- MaxRoiPool --------------------------------------------------------------------------------------------------------
+// ---- MaxRoiPool
+// --------------------------------------------------------------------------------------------------------
 
 std::array<int64_t, 2> pooled_shape(const attributes& attrs) {
   const std::vector<int64_t> stated = attrs.integers("pooled_shape");

@@ -1,9 +1,9 @@
 // RotaryEmbedding: rotates pairs of elements of every head by angles that depend on the position.
 //
 //   (a, b) → (a·cos − b·sin, a·sin + b·cos)
-// X is [batch, heads, sequence, size], or [batch, sequence, heads · size] with attribute num_heads. Pairs are (i, i + r/2) of
-// the first r = rotary_embedding_dim (0: all) elements of a head, neighbours if `interleaved`; the rest is copied. The
-// caches are [positions, r/2] with position_ids [batch, sequence], else [batch, sequence, r/2].
+// X is [batch, heads, sequence, size], or [batch, sequence, heads · size] with attribute num_heads. Pairs are (i, i +
+// r/2) of the first r = rotary_embedding_dim (0: all) elements of a head, neighbours if `interleaved`; the rest is
+// copied. The caches are [positions, r/2] with position_ids [batch, sequence], else [batch, sequence, r/2].
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"

@@ -1,5 +1,6 @@
-// The formulas of scalar_function.hpp, each once. M is the mathematics that they are computed with: `exact_math`, or the vector forms of
-// a device. Comparisons are written so that NaN stays NaN. Integers wrap; a division by zero gives 0.
+// The formulas of scalar_function.hpp, each once. M is the mathematics that they are computed with: `exact_math`, or
+// the vector forms of a device. Comparisons are written so that NaN stays NaN. Integers wrap; a division by zero gives
+// 0.
 #pragma once
 
 #include "ops/scalar_function.hpp"

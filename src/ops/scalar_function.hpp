@@ -1,8 +1,9 @@
-// THE table of scalar functions: y = f(a, b, c), one element each. It feeds the operators that apply one element by element, the chains
-// and the ends of products that fusion makes, the activations of recurrent cells, the CPU's vector loops and the GPU's launches.
+// THE table of scalar functions: y = f(a, b, c), one element each. It feeds the operators that apply one element by
+// element, the chains and the ends of products that fusion makes, the activations of recurrent cells, the CPU's vector
+// loops and the GPU's launches.
 //
-// To add a function: its number in shaders/scalar_codes.h, its row here, its formula in scalar_formulas.hpp, and as a case of
-// shaders/elementwise.comp.
+// To add a function: its number in shaders/scalar_codes.h, its row here, its formula in scalar_formulas.hpp, and as a
+// case of shaders/elementwise.comp.
 #pragma once
 
 #include "ops/op.hpp"
@@ -41,8 +42,8 @@ struct scalar_function {
   }
 };
 
-/// Rows in the order of their codes; after them those of further operators. `since` 0: no operator is this function whatever its
-/// attributes are.
+/// Rows in the order of their codes; after them those of further operators. `since` 0: no operator is this function
+/// whatever its attributes are.
 // clang-format off
 inline constexpr auto scalar_functions = [] {
   using enum scalar_code;
@@ -144,8 +145,8 @@ double largest_number(dtype type);
 /// Returns the function of an operator's row that the attributes choose; nullopt for attributes that choose none.
 std::optional<scalar_call> scalar_call_of(const scalar_function& row, const attributes& attrs);
 
-/// The same for an operator; nullopt too if it is no scalar function. Inputs beyond the call's values are combined from the left
-/// (Max of three).
+/// The same for an operator; nullopt too if it is no scalar function. Inputs beyond the call's values are combined from
+/// the left (Max of three).
 std::optional<scalar_call> scalar_call_of(const op_def& def, const attributes& attrs);
 
 } // namespace troupe

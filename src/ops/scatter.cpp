@@ -1,5 +1,6 @@
-// ScatterElements, ScatterND, Scatter and TensorScatter: a copy of the data in which elements picked by index are replaced
-// by, or combined with, updates. Updates run in order: if indices repeat without a reduction, the last one wins.
+// ScatterElements, ScatterND, Scatter and TensorScatter: a copy of the data in which elements picked by index are
+// replaced by, or combined with, updates. Updates run in order: if indices repeat without a reduction, the last one
+// wins.
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"

@@ -1,10 +1,10 @@
 // Sequences: lists of tensors of one element type, made, changed, read, cut from tensors and joined to tensors.
 //
-// A sequence is a tensor of one dim whose elements are tensors (troupe/tensor.hpp), in the memory of the session's process alone. Its
-// length is a dim like any other, so SequenceLength needs no run where it is known. What is known of its elements' shapes is said
-// beside it (`element_shapes`); where that is only a rank, the dims of what is taken out depend on data.
-// Elements are handles: changing a sequence, or taking something out, copies no bytes of theirs. What is put in is copied, because
-// devices use its memory again.
+// A sequence is a tensor of one dim whose elements are tensors (troupe/tensor.hpp), in the memory of the session's
+// process alone. Its length is a dim like any other, so SequenceLength needs no run where it is known. What is known of
+// its elements' shapes is said beside it (`element_shapes`); where that is only a rank, the dims of what is taken out
+// depend on data. Elements are handles: changing a sequence, or taking something out, copies no bytes of theirs. What
+// is put in is copied, because devices use its memory again.
 #include "base/limits.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
@@ -40,8 +40,8 @@ tensor copy_of(const const_view& value) {
   return copy;
 }
 
-/// Returns the position that input `i` names, counted from the front, or `otherwise` if it is absent. A sequence of `count` has
-/// positions −count ≤ p < `end`.
+/// Returns the position that input `i` names, counted from the front, or `otherwise` if it is absent. A sequence of
+/// `count` has positions −count ≤ p < `end`.
 size_t position_of(const kernel_context& c, size_t i, int64_t count, int64_t end, int64_t otherwise) {
   int64_t p = otherwise;
   if (c.has_input(i)) {
@@ -135,8 +135,8 @@ void sequence_length_kernel(kernel_context& c) {
   *c.output(0).as<int64_t>() = c.input(0).size();
 }
 
-// -- SplitToSequence: pieces along an axis, of one size (the last may be smaller) or of listed sizes. Without sizes pieces have one
-// element along the axis, which attribute `keepdims` keeps or drops.
+// -- SplitToSequence: pieces along an axis, of one size (the last may be smaller) or of listed sizes. Without sizes
+// pieces have one element along the axis, which attribute `keepdims` keeps or drops.
 
 bool keeps_axis(const attributes& attrs, bool has_sizes) {
   return has_sizes || attrs.integer("keepdims", 1) != 0;
@@ -277,7 +277,8 @@ void concat_from_sequence_kernel(kernel_context& c) {
   }
 }
 
-/// Sequences are never known before a run, and hold what they were given: they stay as they are when a model becomes float16.
+/// Sequences are never known before a run, and hold what they were given: they stay as they are when a model becomes
+/// float16.
 constexpr op_def sequence_row(std::string_view name, void (*infer)(infer_context&), void (*reference)(kernel_context&),
                               operand_range inputs, dtype_set types = types::sequence) {
   return op_row(name, 11, infer, reference,

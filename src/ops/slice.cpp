@@ -21,8 +21,8 @@ struct range {
   int64_t step = 1;
 };
 
-/// Whether x ≥ 0 in every run in which no dim of an input is empty, so that x[:, 1:] and x[:, -1:] keep simple dims. That it is
-/// taken to be is noted: a run in which it is not needs another program.
+/// Whether x ≥ 0 in every run in which no dim of an input is empty, so that x[:, 1:] and x[:, -1:] keep simple dims.
+/// That it is taken to be is noted: a run in which it is not needs another program.
 bool is_nonnegative_unless_empty(const dim& x) {
   if (is_nonnegative(x))
     return true;

@@ -1,7 +1,7 @@
 // Softmax, LogSoftmax and Hardmax along one axis.
 //
-// From opset 13 on the axis (default −1) is normalised by itself; before, the operand counts as a matrix whose rows are the
-// axes before `axis` (default 1) and whose columns are all the others. softmax(x) = e^(x − max) / Σ e^(x − max).
+// From opset 13 on the axis (default −1) is normalised by itself; before, the operand counts as a matrix whose rows are
+// the axes before `axis` (default 1) and whose columns are all the others. softmax(x) = e^(x − max) / Σ e^(x − max).
 #include "ops/softmax.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"

@@ -10,7 +10,8 @@ namespace troupe {
 
 enum class softmax_kind : uint32_t { softmax, log_softmax, hardmax };
 
-/// Returns the operand as [outer, size, inner], where `size` is normalised; `flatten`: the matrix form of opsets before 13.
+/// Returns the operand as [outer, size, inner], where `size` is normalised; `flatten`: the matrix form of opsets before
+/// 13.
 row_extent softmax_extent(const attributes& attrs, std::span<const int64_t> dims, bool flatten);
 
 } // namespace troupe

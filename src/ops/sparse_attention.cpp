@@ -1,10 +1,11 @@
 // SparseAttention of com.microsoft: causal attention over a cache, whose queries see only some blocks of their past.
 //
-// A layout is a matrix of blocks of sparse_block_size places, queries by keys, whose ones are in compressed rows: block_col_indices
-// [layouts, most ones] has the columns, those from block_row_indices[r] on and before block_row_indices[r + 1] for row r [layouts, blocks + 1].
-// Head h takes layout h mod layouts. Of the blocks of its row a query sees the keys up to its own place.
-// The new keys of a batch element come after total_key_lengths − S keys that were there before, and are written there: the caches have
-// room for all. What the layout leaves out gets the lowest score rather than none, so that a query that sees nothing takes the mean of its past.
+// A layout is a matrix of blocks of sparse_block_size places, queries by keys, whose ones are in compressed rows:
+// block_col_indices [layouts, most ones] has the columns, those from block_row_indices[r] on and before
+// block_row_indices[r + 1] for row r [layouts, blocks + 1]. Head h takes layout h mod layouts. Of the blocks of its row
+// a query sees the keys up to its own place. The new keys of a batch element come after total_key_lengths − S keys that
+// were there before, and are written there: the caches have room for all. What the layout leaves out gets the lowest
+// score rather than none, so that a query that sees nothing takes the mean of its past.
 #include "ops/contrib_attention.hpp"
 
 #include <limits>

@@ -1,9 +1,9 @@
 // What spectra are made with: HannWindow, HammingWindow, BlackmanWindow, MelWeightMatrix.
 //
-// A window of n points is w[i] = a0 − a1 · cos(2πi / m) + a2 · cos(4πi / m), where m is n if it is periodic, else n − 1; one point
-// is 1. The element (f, b) of a mel weight matrix is how much frequency bin f counts in mel band b: a triangle over bins that are
-// evenly spaced in mel = 2595 · log10(1 + hertz / 700). Their operands are sizes, so a device hardly ever computes them: they are
-// folded as soon as the sizes are known. Computed in double.
+// A window of n points is w[i] = a0 − a1 · cos(2πi / m) + a2 · cos(4πi / m), where m is n if it is periodic, else n −
+// 1; one point is 1. The element (f, b) of a mel weight matrix is how much frequency bin f counts in mel band b: a
+// triangle over bins that are evenly spaced in mel = 2595 · log10(1 + hertz / 700). Their operands are sizes, so a
+// device hardly ever computes them: they are folded as soon as the sizes are known. Computed in double.
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
@@ -38,7 +38,8 @@ void require_one(int64_t count, const char* what) {
     fail(errc::invalid_model, "{} is {} elements instead of one", what, count);
 }
 
-// ---- windows -----------------------------------------------------------------------------------------------------------
+// ---- windows
+// -----------------------------------------------------------------------------------------------------------
 
 struct cosine_sum {
   double a0, a1, a2;
@@ -80,7 +81,8 @@ void cosine_window(kernel_context& c) {
   });
 }
 
-// ---- mel bands ---------------------------------------------------------------------------------------------------------
+// ---- mel bands
+// ---------------------------------------------------------------------------------------------------------
 
 /// The operands of MelWeightMatrix.
 struct mel_call {
@@ -156,7 +158,8 @@ void mel_weights(kernel_context& c) {
   });
 }
 
-// ---- rows --------------------------------------------------------------------------------------------------------------
+// ---- rows
+// --------------------------------------------------------------------------------------------------------------
 
 /// About forty operations a cosine.
 op_cost cosine_window_cost(const attributes&, const call_shapes& call) {

@@ -1,7 +1,7 @@
 // Copies between strided arrays: the one engine of Transpose, Slice, Expand, Tile, Concat and Split.
 //
-// An operator that only moves elements describes itself as axes (size, step in the source, step in the destination); the
-// engine drops and merges axes, then runs the best inner loop: long memcpy runs, fills, or a blocked transposition.
+// An operator that only moves elements describes itself as axes (size, step in the source, step in the destination);
+// the engine drops and merges axes, then runs the best inner loop: long memcpy runs, fills, or a blocked transposition.
 #pragma once
 
 #include "tensor/elements.hpp"

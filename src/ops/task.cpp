@@ -1,7 +1,8 @@
 // troupe.Task: a task of a made-up graph, for scheduling experiments (src/schedules).
 //
-// Attributes: `work`, its floating-point operations as the cost model counts them; `elements`, those of each output, float32; `task`, its number,
-// which tells it from equal tasks. It means work and does none: every output is zeros, whatever the inputs are.
+// Attributes: `work`, its floating-point operations as the cost model counts them; `elements`, those of each output,
+// float32; `task`, its number, which tells it from equal tasks. It means work and does none: every output is zeros,
+// whatever the inputs are.
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 

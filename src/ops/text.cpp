@@ -1,8 +1,8 @@
 // Operators on text: StringConcat, StringSplit, StringNormalizer. Text is UTF-8; bytes that are none stay as they are.
 //
-// StringSplit splits like Python's str.split: by a delimiter, or without one by runs of white space, of which none is at the ends; shorter
-// results are filled up with empty strings. StringNormalizer drops stop words and changes case, character by character as Unicode's simple mappings do,
-// whatever the locale is.
+// StringSplit splits like Python's str.split: by a delimiter, or without one by runs of white space, of which none is
+// at the ends; shorter results are filled up with empty strings. StringNormalizer drops stop words and changes case,
+// character by character as Unicode's simple mappings do, whatever the locale is.
 #include "ops/text.hpp"
 
 #include "ops/families.hpp"
@@ -21,7 +21,8 @@ namespace {
 /// More substrings, empty ones included, than a result may have: one long string makes all rows as long.
 constexpr int64_t most_substrings = int64_t{1} << 26;
 
-// ---- StringConcat ------------------------------------------------------------------------------------------------------
+// ---- StringConcat
+// ------------------------------------------------------------------------------------------------------
 
 void infer_string_concat(infer_context& c) {
   c.set_output(0, dtype::string, broadcast(c.dims(0), c.dims(1)));
@@ -44,7 +45,8 @@ void string_concat(kernel_context& c) {
   }
 }
 
-// ---- StringSplit -------------------------------------------------------------------------------------------------------
+// ---- StringSplit
+// -------------------------------------------------------------------------------------------------------
 
 constexpr std::string_view white_space = " \t\n\v\f\r";
 
@@ -89,7 +91,8 @@ void string_split(kernel_context& c) {
   give_parts(c, all, "");
 }
 
-// ---- StringNormalizer --------------------------------------------------------------------------------------------------
+// ---- StringNormalizer
+// --------------------------------------------------------------------------------------------------
 
 enum class case_change : uint8_t { none, lower, upper };
 
@@ -178,7 +181,8 @@ void string_normalizer(kernel_context& c) {
   std::move(kept.begin(), kept.end(), output_of(c, 0, dims).as<std::string>());
 }
 
-// ---- rows --------------------------------------------------------------------------------------------------------------
+// ---- rows
+// --------------------------------------------------------------------------------------------------------------
 
 constexpr auto text_rows = std::to_array<op_def>({
     op_row("StringConcat", 20, infer_string_concat, string_concat, {.inputs = {2, 2}, .types = types::string}),

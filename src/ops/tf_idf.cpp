@@ -1,9 +1,10 @@
 // TfIdfVectorizer: how often each n-gram of a pool is in each row.
 //
-// An n-gram of length n with skip distance s is n elements that are s apart; n goes from min_gram_length to max_gram_length, s from 1 to
-// max_skip_count + 1 (single elements count once). The pool has the n-grams of length 1 first, then those of length 2 …; ngram_counts says where each
-// length begins, ngram_indexes where an n-gram's count goes in the result, weights what IDF and TFIDF make of it. Elements are int32, int64 or strings, [C] or
-// [N, C]; the result is [largest index + 1] or [N, that].
+// An n-gram of length n with skip distance s is n elements that are s apart; n goes from min_gram_length to
+// max_gram_length, s from 1 to max_skip_count + 1 (single elements count once). The pool has the n-grams of length 1
+// first, then those of length 2 …; ngram_counts says where each length begins, ngram_indexes where an n-gram's count
+// goes in the result, weights what IDF and TFIDF make of it. Elements are int32, int64 or strings, [C] or [N, C]; the
+// result is [largest index + 1] or [N, that].
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 

@@ -1,9 +1,10 @@
 // Tokenizer of com.microsoft: the tokens of each string, as ONNX Runtime takes them.
 //
-// x is [C] or [N, C] of UTF-8, y has one axis more, as long as the most tokens of a string; pad_value fills the others up. Tokens are what is left
-// between matches of regular expressions, attribute separators, each applied to what the one before has left; or, without separators, the matches of
-// tokenexp, each searched after the one before. Of matches at one place the longest counts. A token of less than mincharnum characters is dropped,
-// and so is the character after a match of nothing. A single empty separator, or tokenexp ".", takes each character for a token. With `mark`, U+0002
+// x is [C] or [N, C] of UTF-8, y has one axis more, as long as the most tokens of a string; pad_value fills the others
+// up. Tokens are what is left between matches of regular expressions, attribute separators, each applied to what the
+// one before has left; or, without separators, the matches of tokenexp, each searched after the one before. Of matches
+// at one place the longest counts. A token of less than mincharnum characters is dropped, and so is the character after
+// a match of nothing. A single empty separator, or tokenexp ".", takes each character for a token. With `mark`, U+0002
 // comes before the tokens of each string and U+0003 after them, unless no string has any.
 #include "ops/expansion.hpp"
 #include "ops/text.hpp"

@@ -1,5 +1,5 @@
-// TopK: the k largest (or smallest) elements along an axis, with their indices; among equals the lower index comes first.
-// NaN counts as larger than every number.
+// TopK: the k largest (or smallest) elements along an axis, with their indices; among equals the lower index comes
+// first. NaN counts as larger than every number.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"

@@ -1,6 +1,6 @@
-// Elementwise operators of one operand: y[i] = f(x[i]). Scalar functions whose other operands are attributes are rows of
-// scalar_function.hpp; here are the others. Floats are computed in float (double in double), integers in their own type, with float
-// attributes in float (double for 32 bits and more).
+// Elementwise operators of one operand: y[i] = f(x[i]). Scalar functions whose other operands are attributes are rows
+// of scalar_function.hpp; here are the others. Floats are computed in float (double in double), integers in their own
+// type, with float attributes in float (double for 32 bits and more).
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"

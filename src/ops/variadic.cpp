@@ -1,5 +1,6 @@
 // Sum, Mean, Max and Min of any number of operands, with broadcasting. The operands are combined from the left into the
-// output; with one or two of them the output may be the same bytes as an operand, with more it is collected apart first.
+// output; with one or two of them the output may be the same bytes as an operand, with more it is collected apart
+// first.
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"

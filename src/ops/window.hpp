@@ -1,7 +1,7 @@
 // Sliding windows over the spatial axes of [N, C, spatial…] tensors: what convolution and pooling have in common.
 //
-// A window_spec is parsed once from the attributes and works on symbolic sizes; `window_axes` gives it concrete sizes. All
-// numbers are checked when they are parsed and are small enough (below 2^31) that products of two do not overflow.
+// A window_spec is parsed once from the attributes and works on symbolic sizes; `window_axes` gives it concrete sizes.
+// All numbers are checked when they are parsed and are small enough (below 2^31) that products of two do not overflow.
 #pragma once
 
 #include "ops/op.hpp"
@@ -26,18 +26,19 @@ struct window_spec {
 auto_pad parse_auto_pad(const attributes& attrs);
 
 /// Reads strides, dilations, pads, auto_pad and ceil_mode; `kernel` has one element a spatial axis. Throws
-/// `errc::invalid_model` on sizes below 1, negative pads and lists of the wrong length, `errc::unsupported` on more than three
-/// spatial axes.
+/// `errc::invalid_model` on sizes below 1, negative pads and lists of the wrong length, `errc::unsupported` on more
+/// than three spatial axes.
 window_spec parse_window(const attributes& attrs, std::vector<int64_t> kernel);
 
 /// Reads the window of a convolution of `x` by weights `w`, whose shape must be constant and fit x's rank.
 window_spec parse_filter(const attributes& attrs, std::span<const dim> x, std::span<const dim> w);
 
-/// Returns the output size along `axis` for an input size; throws `errc::invalid_model` if the kernel is larger than the
-/// padded input (of a symbolic size: when the kernel runs).
+/// Returns the output size along `axis` for an input size; throws `errc::invalid_model` if the kernel is larger than
+/// the padded input (of a symbolic size: when the kernel runs).
 dim window_output(const window_spec& spec, size_t axis, const dim& in);
 
-/// One spatial axis with concrete sizes: output o covers inputs o·stride − pad_begin + t·dilation for taps 0 ≤ t < kernel.
+/// One spatial axis with concrete sizes: output o covers inputs o·stride − pad_begin + t·dilation for taps 0 ≤ t <
+/// kernel.
 struct window_axis {
   int64_t in = 1, out = 1, kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
 
@@ -52,8 +53,8 @@ struct window_axis {
 /// Three spatial axes; missing ones are in front, of size 1.
 using window_axes = std::array<window_axis, 3>;
 
-/// Returns two operations for each weight of one filter of `weights` at each of `positions`: elements of the output, or of the
-/// input if the convolution is transposed.
+/// Returns two operations for each weight of one filter of `weights` at each of `positions`: elements of the output, or
+/// of the input if the convolution is transposed.
 double conv_flops(const shape& weights, const shape& positions);
 
 /// Returns the axes of `spec` for concrete spatial input sizes.

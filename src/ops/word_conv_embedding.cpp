@@ -1,9 +1,10 @@
-// WordConvEmbedding of com.microsoft: words as vectors, by a convolution over their characters (Kim, Jernite, Sontag, Rush, "Character-aware
-// neural language models", AAAI 2016), as ONNX Runtime defines it.
+// WordConvEmbedding of com.microsoft: words as vectors, by a convolution over their characters (Kim, Jernite, Sontag,
+// Rush, "Character-aware neural language models", AAAI 2016), as ONNX Runtime defines it.
 //
-// sequence [words, places] of int32 has the characters of each word, 0 where it has none; W [F, 1, window, E], B [F], C [characters, E] an embedding
-// of each. An element of y [words, F] is the largest of tanh(W · window + B) over the windows of the word's characters, at least one of them. A word
-// whose first character is 0 has none, and is a row of zeros (which ONNX Runtime leaves as its memory was).
+// sequence [words, places] of int32 has the characters of each word, 0 where it has none; W [F, 1, window, E], B [F], C
+// [characters, E] an embedding of each. An element of y [words, F] is the largest of tanh(W · window + B) over the
+// windows of the word's characters, at least one of them. A word whose first character is 0 has none, and is a row of
+// zeros (which ONNX Runtime leaves as its memory was).
 #include "ops/expansion.hpp"
 #include "ops/gemm.hpp"
 #include "ops/operand.hpp"

@@ -36,10 +36,11 @@ std::string_view to_string(transfer_path path);
 
 /// A device as plans see it.
 struct device_info {
-  /// Unique among the engine's living devices: "cpu", "vulkan:0", "null"; further instances of one physical device are "cpu#1",
-  /// "cpu#2" …; those of other hosts have the host's name before: "far/cpu".
+  /// Unique among the engine's living devices: "cpu", "vulkan:0", "null"; further instances of one physical device are
+  /// "cpu#1", "cpu#2" …; those of other hosts have the host's name before: "far/cpu".
   std::string name;
-  /// Tells a device from lost ones of the same name: another number for each, if a value of one must not be looked for on another.
+  /// Tells a device from lost ones of the same name: another number for each, if a value of one must not be looked for
+  /// on another.
   uint64_t incarnation = 0;
   /// The host that it belongs to; empty: this process.
   std::string host;
@@ -52,12 +53,13 @@ struct device_info {
   int64_t total_bytes = 0;
   /// Threads or compute units, for the cost model.
   int32_t units = 1;
-  /// Whether kernels read and write the ordinary memory of the machine they run on, this process's or that of another host: uploads
-  /// and downloads then share bytes there instead of copying.
+  /// Whether kernels read and write the ordinary memory of the machine they run on, this process's or that of another
+  /// host: uploads and downloads then share bytes there instead of copying.
   bool host_memory = true;
   /// Whether convolutions want channels-last operands (see `layout`).
   bool prefers_channels_last = false;
-  /// What computes for it, by a name within its host: devices of one processor share its speed. Empty: it shares with none.
+  /// What computes for it, by a name within its host: devices of one processor share its speed. Empty: it shares with
+  /// none.
   std::string processor;
   /// Whether it is there only for nodes that no other device can run.
   bool fallback = false;
@@ -65,12 +67,12 @@ struct device_info {
   std::optional<gpu_features> gpu;
   /// How fast it is.
   device_profile profile;
-  /// The network between this process and its host, each way; local devices have none: nothing is moved over it. Its round trip is
-  /// part of `device_profile::chunk_s`.
+  /// The network between this process and its host, each way; local devices have none: nothing is moved over it. Its
+  /// round trip is part of `device_profile::chunk_s`.
   link_speed network_in, network_out;
   transfer_path transfers = transfer_path::shared;
-  /// Whether it copies large values from and to the host while it computes: a chunk's uploads may then begin with the chunk
-  /// before it, its downloads end with the chunk after it (`find_lifetimes`).
+  /// Whether it copies large values from and to the host while it computes: a chunk's uploads may then begin with the
+  /// chunk before it, its downloads end with the chunk after it (`find_lifetimes`).
   bool copies_beside_work = false;
 
   bool operator==(const device_info&) const = default;
@@ -89,15 +91,16 @@ inline bool in_process_memory(const device_info& device) {
   return device.host_memory && !is_remote(device);
 }
 
-/// Returns the seconds that a value takes over the network, from where it is made to where it is read; null: to or from the caller.
-/// Devices of one host are not apart; between two other hosts the slower one's link counts.
+/// Returns the seconds that a value takes over the network, from where it is made to where it is read; null: to or from
+/// the caller. Devices of one host are not apart; between two other hosts the slower one's link counts.
 double network_seconds(double bytes, const device_info* from, const device_info* to);
 
-/// Returns the seconds that it takes from one device to another: out of the memory of one, over the network, into that of the other.
+/// Returns the seconds that it takes from one device to another: out of the memory of one, over the network, into that
+/// of the other.
 double move_seconds(double bytes, const device_info& from, const device_info& to);
 
-/// Copies of a chunk that go beside work move at least so many bytes: below, waiting from queue to queue (some 10 µs) costs more
-/// than the overlap saves.
+/// Copies of a chunk that go beside work move at least so many bytes: below, waiting from queue to queue (some 10 µs)
+/// costs more than the overlap saves.
 inline constexpr int64_t copies_beside_bytes = int64_t{1} << 20;
 
 /// Returns the key of a device's measured profile.

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Returns the device's profile with what `kept` says of devices of its key. A device of another host says itself how fast it
-/// is; only what nodes took on a device like it here is true of it, too. Throws as `refine` does.
+/// Returns the device's profile with what `kept` says of devices of its key. A device of another host says itself how
+/// fast it is; only what nodes took on a device like it here is true of it, too. Throws as `refine` does.
 device_profile known_profile(const device_info& device, std::span<const measured_profile> kept);
 
 } // namespace troupe

@@ -181,7 +181,8 @@ chunk_assignment place_and_insert(graph& g, plan& p) {
   return p.options.saved ? include_inserted(g, p.inserted, p.placement, *p.options.saved, given) : given;
 }
 
-/// A chunk is in one segment: what a segment's shapes need is computed by those before it. Inserted nodes find their own.
+/// A chunk is in one segment: what a segment's shapes need is computed by those before it. Inserted nodes find their
+/// own.
 void check_saved_segments(const graph& g, const plan& p, const chunk_assignment& given, const segmentation& segments) {
   std::optional<size_t> last;
   for (size_t n = 0; n < given.size(); ++n) {
@@ -245,8 +246,8 @@ void cut_chunks(plan& p, const std::shared_ptr<const graph>& g, const chunk_assi
   order_by_wave(p);
 }
 
-/// Returns whether chunks may be worth cutting or joining. Those of a saved plan are as it says; round-robin is for moving as
-/// much as can be.
+/// Returns whether chunks may be worth cutting or joining. Those of a saved plan are as it says; round-robin is for
+/// moving as much as can be.
 bool may_adjust(const plan& p) {
   const bool cuts = std::any_of(p.chunks.begin(), p.chunks.end(), [&](const chunk& c) {
     return p.devices[c.device].copies_beside_work && c.wave_count() > 1 && !p.options.values_stay;
@@ -304,8 +305,8 @@ double predicted_seconds(const plan& p, const bindings& expected) {
   return predict(p, expected_dims(*p.program, expected)).makespan_s;
 }
 
-/// Returns the plan that is predicted to be faster, `spread` or everything on one device: a policy decides by nodes, while
-/// chunks, waves and layouts decide what its choice costs.
+/// Returns the plan that is predicted to be faster, `spread` or everything on one device: a policy decides by nodes,
+/// while chunks, waves and layouts decide what its choice costs.
 std::shared_ptr<plan> better_than_single(std::shared_ptr<plan> spread, const graph& prepared,
                                          const std::vector<device_info>& devices, plan_options options) {
   options.policy = placement_policy::single;
@@ -345,7 +346,8 @@ std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& progra
 }
 
 std::shared_ptr<const plan> restore_plan(cut_program from) {
-  // Tables by segment and device: more would be gigabytes. A model has at most `max_control_nodes` such devices and segments.
+  // Tables by segment and device: more would be gigabytes. A model has at most `max_control_nodes` such devices and
+  // segments.
   constexpr size_t most_lifetimes = (limits::max_control_nodes + 64) * (limits::max_control_nodes + 64);
   auto p = std::make_shared<plan>();
   p->devices = std::move(from.devices);

@@ -1,21 +1,23 @@
 // The plan: which device runs which nodes, in which chunks, and what moves between devices.
 //
-// A plan is immutable plain data: no pointers to devices, no atomics, no run state. It is made once for a rewritten graph, a
-// device set and options, with dims that may still be symbolic. `bind_segment` gives it concrete dims (bound_plan.hpp); an execution
-// holds what changes during a run (ready_set.hpp).
+// A plan is immutable plain data: no pointers to devices, no atomics, no run state. It is made once for a rewritten
+// graph, a device set and options, with dims that may still be symbolic. `bind_segment` gives it concrete dims
+// (bound_plan.hpp); an execution holds what changes during a run (ready_set.hpp).
 //
 // Invariants (checked by `verify`): every node is in exactly one chunk; the chunk graph is acyclic and `chunks` is a
-// topological order of it; every chunk is on a path to an output; a value crosses to a device at most once; each upload, and
-// each value that the caller needs, comes by one transfer, from where it is made, by the route that its ends need; chunks of one
-// device run in the order of their ids; a chunk never waits for another device in its middle. A tensor has one writer; one whose parts are
-// written straight into it (`is_joined`) has one a part, and nothing but its Concat reads the parts as values of their own.
+// topological order of it; every chunk is on a path to an output; a value crosses to a device at most once; each
+// upload, and each value that the caller needs, comes by one transfer, from where it is made, by the route that its
+// ends need; chunks of one device run in the order of their ids; a chunk never waits for another device in its middle.
+// A tensor has one writer; one whose parts are written straight into it (`is_joined`) has one a part, and nothing but
+// its Concat reads the parts as values of their own.
 //
-// Control flow: each If, Loop or Scan is a chunk of its own, on a device of its own after the real ones (`device_kind::control`) that
-// means the coordinator: so values come to it and go from it like to any device with host memory, and control-flow nodes
-// that do not depend on each other run at the same time. Its bodies are planned on the same real devices (`plan::bodies`).
+// Control flow: each If, Loop or Scan is a chunk of its own, on a device of its own after the real ones
+// (`device_kind::control`) that means the coordinator: so values come to it and go from it like to any device with host
+// memory, and control-flow nodes that do not depend on each other run at the same time. Its bodies are planned on the
+// same real devices (`plan::bodies`).
 //
-// Segments: a node whose output shape depends on data ends a segment. Segment k is bound when segment k − 1 has run; values
-// that cross a segment boundary go through the host, which has to look at the data there anyway.
+// Segments: a node whose output shape depends on data ends a segment. Segment k is bound when segment k − 1 has run;
+// values that cross a segment boundary go through the host, which has to look at the data there anyway.
 #pragma once
 
 #include "graph/data_symbols.hpp"
@@ -35,18 +37,21 @@ struct chunk {
   uint32_t segment = 0;
   /// Nodes in execution order; may be empty (a chunk that only moves values).
   std::vector<node_id> nodes;
-  /// On devices without host memory (GPUs): wave w is nodes[wave_begin[w] … wave_begin[w + 1]). Nodes of one wave may run at the
-  /// same time; a barrier stands between waves, and at the chunk's ends. A view, or a Concat whose parts are in place, launches nothing and
-  /// is in the wave of what makes its bytes, after it, or in the first. Empty on host-memory devices, where nodes run one after the other.
+  /// On devices without host memory (GPUs): wave w is nodes[wave_begin[w] … wave_begin[w + 1]). Nodes of one wave may
+  /// run at the same time; a barrier stands between waves, and at the chunk's ends. A view, or a Concat whose parts are
+  /// in place, launches nothing and is in the wave of what makes its bytes, after it, or in the first. Empty on
+  /// host-memory devices, where nodes run one after the other.
   std::vector<uint32_t> wave_begin;
   /// Values that come from the host before the first node: model inputs and values of other devices or segments.
   std::vector<value_id> uploads;
   /// Values that go to the host after the last node: model outputs and values other devices or segments need.
   std::vector<value_id> downloads;
-  /// Chunks that must be complete (other devices) or submitted (the same device) before this one is submitted; ascending.
+  /// Chunks that must be complete (other devices) or submitted (the same device) before this one is submitted;
+  /// ascending.
   std::vector<chunk_id> predecessors;
   std::vector<chunk_id> dependents; // ascending
-  /// predecessors.size(): what every execution's counter starts from. Roots are found by this, never by running counters.
+  /// predecessors.size(): what every execution's counter starts from. Roots are found by this, never by running
+  /// counters.
   uint32_t initial_dependency_count = 0;
   /// Whether some download is a model output.
   bool produces_outputs = false;
@@ -101,8 +106,8 @@ struct reuse_candidate {
   uint32_t lifetime = 0; // of the input's root
 };
 
-/// What a device's arena holds in one segment, ascending by `first`. Each chunk takes a position for its uploads, one for each
-/// wave (on host-memory devices for each node), and one for its downloads.
+/// What a device's arena holds in one segment, ascending by `first`. Each chunk takes a position for its uploads, one
+/// for each wave (on host-memory devices for each node), and one for its downloads.
 struct device_lifetimes {
   std::vector<lifetime> values;
   std::vector<reuse_candidate> candidates;
@@ -114,7 +119,8 @@ class policy_library;
 
 struct plan_options {
   placement_policy policy = placement_policy::single;
-  /// A plan to make again (saved_plan.hpp): devices and chunks are as it says, whatever the other options. Null for none.
+  /// A plan to make again (saved_plan.hpp): devices and chunks are as it says, whatever the other options. Null for
+  /// none.
   std::shared_ptr<const saved_plan> saved;
   /// Hold under every policy.
   std::vector<placement_pin> pins;
@@ -158,11 +164,11 @@ struct plan {
   std::vector<node_id> producer;    // by value; -1 for inputs, constants and host-known values
   std::vector<data_symbol> symbols; // that depend on data, in the order of their nodes; their values are downloaded
   /// The value whose bytes hold each value's on the device that produces it: itself, or the source of a view
-  /// (`aliasing::view`), through chains of views. A view of a value that its device uploads has the upload as its source.
-  /// Of a part: the output of the Concat that it is written into (bind/joined_parts.hpp). See `root_on`.
+  /// (`aliasing::view`), through chains of views. A view of a value that its device uploads has the upload as its
+  /// source. Of a part: the output of the Concat that it is written into (bind/joined_parts.hpp). See `root_on`.
   std::vector<value_id> storage;
-  /// All symbolic dims and host-known elements of the program, and where each value finds its own. Slots of a later segment
-  /// depend on symbols that are bound when the earlier ones have run: one program a segment.
+  /// All symbolic dims and host-known elements of the program, and where each value finds its own. Slots of a later
+  /// segment depend on symbols that are bound when the earlier ones have run: one program a segment.
   std::vector<dim_program> dims;  // by segment
   std::vector<value_slots> slots; // by value, into the program of the value's segment
   /// The segment at whose binding a value's dims are known. Greater than its node's segment if the dims depend on the
@@ -200,8 +206,8 @@ value_id root_on(const plan& p, const chunk& c, value_id v);
 /// Adds the data-dependent symbols that `v`, computed with shape `dims`, stands for (see `plan::symbols`).
 void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& values);
 
-/// Plans a rewritten graph on `devices` (at least one). Nodes of the plan's program have names of their own, in UTF-8. Throws
-/// `errc::unsupported`, `errc::invalid_model`, `errc::invalid_plan`.
+/// Plans a rewritten graph on `devices` (at least one). Nodes of the plan's program have names of their own, in UTF-8.
+/// Throws `errc::unsupported`, `errc::invalid_model`, `errc::invalid_plan`.
 std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& program, std::vector<device_info> devices,
                                       const plan_options& options);
 
@@ -214,9 +220,9 @@ struct cut_program {
   std::vector<chunk_id> chunk_of_node;
 };
 
-/// Makes a plan again, down to every id, for devices to run. It does not know what it was made of: `given`, `options` and `bodies` are
-/// empty. The program must be as `make_plan` leaves it: in topological order, resolved and inferred. Throws `errc::invalid_plan`
-/// if the chunks are none of a plan's, and what `make_plan` throws.
+/// Makes a plan again, down to every id, for devices to run. It does not know what it was made of: `given`, `options`
+/// and `bodies` are empty. The program must be as `make_plan` leaves it: in topological order, resolved and inferred.
+/// Throws `errc::invalid_plan` if the chunks are none of a plan's, and what `make_plan` throws.
 std::shared_ptr<const plan> restore_plan(cut_program from);
 
 /// Checks the invariants above; throws `errc::internal` naming the chunk and what is wrong.

@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-/// Returns the key of the plan of a graph with hash `program` on `devices`. Bytes of memory count by their four highest bits.
+/// Returns the key of the plan of a graph with hash `program` on `devices`. Bytes of memory count by their four highest
+/// bits.
 hash128 plan_key(const hash128& program, std::span<const device_info> devices, const plan_options& options);
 
 } // namespace troupe

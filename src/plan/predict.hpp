@@ -1,10 +1,12 @@
 // Predicted times of a plan: the chunks played through in the order in which `ready_set` would send them.
 //
-// The machine that is played: a device runs its chunks one after the other, each as copies in, waves with barriers between
-// (on devices in the host's memory: node after node), copies out. If it copies beside work, a chunk's large copies in may come
-// while the chunk before computes, and its large copies out go while the chunk after does, within what its arena allows
-// (vulkan/chunk_submission.hpp). What crosses the network to or from a device of another host does so one chunk after the other, beside
-// what the device does. A chunk of another device that waits for it starts when the answer has come back (`device_profile::chunk_s`). A segment starts when the one before has ended. Devices of one processor share its lanes.
+// The machine that is played: a device runs its chunks one after the other, each as copies in, waves with barriers
+// between (on devices in the host's memory: node after node), copies out. If it copies beside work, a chunk's large
+// copies in may come while the chunk before computes, and its large copies out go while the chunk after does, within
+// what its arena allows (vulkan/chunk_submission.hpp). What crosses the network to or from a device of another host
+// does so one chunk after the other, beside what the device does. A chunk of another device that waits for it starts
+// when the answer has come back (`device_profile::chunk_s`). A segment starts when the one before has ended. Devices of
+// one processor share its lanes.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"
@@ -13,22 +15,25 @@
 
 namespace troupe {
 
-/// Returns whether a driver computes for a device on the host's cores: devices of them share these as threads do, without turns.
+/// Returns whether a driver computes for a device on the host's cores: devices of them share these as threads do,
+/// without turns.
 inline bool is_emulated(const device_info& device) {
   return device.kind == device_kind::vulkan && device.processor == "cpu";
 }
 
-/// What a chunk takes longer because the GPU works for another of the devices that share it at the same time. Each has a VkDevice of its own, and a driver
-/// lets those that have work take turns of some 2 ms, whatever a chunk's length; a change costs some 0.5 ms, so a quarter. Measured with requests
-/// in flight on both (H100 and H200, driver 580, chunks of 1 to 11 ms): 1.14 to 1.31 of the time that one device takes for both.
+/// What a chunk takes longer because the GPU works for another of the devices that share it at the same time. Each has
+/// a VkDevice of its own, and a driver lets those that have work take turns of some 2 ms, whatever a chunk's length; a
+/// change costs some 0.5 ms, so a quarter. Measured with requests in flight on both (H100 and H200, driver 580, chunks
+/// of 1 to 11 ms): 1.14 to 1.31 of the time that one device takes for both.
 inline double turn_seconds(double work_s, double other_work_s) {
   constexpr double share = 0.25;
   return share * std::min(work_s, other_work_s);
 }
 
-/// Returns what a chunk of `work_s` takes before its copies and work: its submission, what turns cost if the GPU has worked for another device and the
-/// chunk waited for that (`idle_s` is negative), and waking threads that slept, since the processor worked for another device or had nothing to do
-/// for `idle_s`. Shorter waits do not let them fall asleep.
+/// Returns what a chunk of `work_s` takes before its copies and work: its submission, what turns cost if the GPU has
+/// worked for another device and the chunk waited for that (`idle_s` is negative), and waking threads that slept, since
+/// the processor worked for another device or had nothing to do for `idle_s`. Shorter waits do not let them fall
+/// asleep.
 inline double submit_seconds(const device_info& device, double work_s, double idle_s, bool another_worked,
                              double last_work_s) {
   constexpr double awake_s = 5e-5;
@@ -62,20 +67,20 @@ struct prediction {
   std::vector<double> busy_s;           // by device: work and copies, the network aside
 };
 
-/// Returns which values (by id) come to the session's process when they have been made: devices of it, control flow or the caller read
-/// them.
+/// Returns which values (by id) come to the session's process when they have been made: devices of it, control flow or
+/// the caller read them.
 std::vector<bool> values_wanted_here(const plan& p);
 
-/// Adds the costs of an upload or a download of a plan to a chunk on `cost.device`. What comes from another host with the answer of the
-/// chunk that makes it (`comes_here`) costs that chunk; other hosts ask for what they read.
+/// Adds the costs of an upload or a download of a plan to a chunk on `cost.device`. What comes from another host with
+/// the answer of the chunk that makes it (`comes_here`) costs that chunk; other hosts ask for what they read.
 void add_upload(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v);
 void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v, bool comes_here);
 
 /// Returns the costs of a plan's chunks with these dims, by value: `bound_plan::dims` or `expected_dims`.
 std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims);
 
-/// Returns, by chunk, whether its device's next one of the segment waits for no other device that may wait for it: then large copies out may go
-/// beside that one's work.
+/// Returns, by chunk, whether its device's next one of the segment waits for no other device that may wait for it: then
+/// large copies out may go beside that one's work.
 std::vector<bool> next_is_free(std::span<const chunk_cost> chunks, size_t devices);
 
 /// Plays chunks through, whose order is a topological one and ascending by segment.
@@ -84,8 +89,8 @@ prediction play(std::span<const chunk_cost> chunks, std::span<const device_info>
 /// Predicts a run with these dims, by value.
 prediction predict(const plan& p, std::span<const shape> dims);
 
-/// Returns the predicted seconds of one node on the device where it is placed, barriers aside; of control flow, those of its bodies, `representative_dim` times if
-/// nothing says how often.
+/// Returns the predicted seconds of one node on the device where it is placed, barriers aside; of control flow, those
+/// of its bodies, `representative_dim` times if nothing says how often.
 double predict_node(const plan& p, std::span<const shape> dims, node_id n);
 /// The same on another device, of a node without bodies.
 double predict_node(const plan& p, std::span<const shape> dims, node_id n, const device_profile& on);

@@ -1,12 +1,13 @@
 // A plan that was saved as JSON (`to_json`), perhaps edited, and is to be made again.
 //
-// What counts in the file is which nodes run together in which chunk on which device: node names by chunk, and the chunk's
-// device. Everything else (waves, transfers, memory, predecessors) follows from that and is derived afresh, so that it cannot
-// contradict. Nodes that planning inserts itself (layout changes, pieces of transfers) are marked: where they are inserted again,
-// they are in the same chunk again; where they are not, nothing is missing; new ones join a neighbour's chunk.
+// What counts in the file is which nodes run together in which chunk on which device: node names by chunk, and the
+// chunk's device. Everything else (waves, transfers, memory, predecessors) follows from that and is derived afresh, so
+// that it cannot contradict. Nodes that planning inserts itself (layout changes, pieces of transfers) are marked: where
+// they are inserted again, they are in the same chunk again; where they are not, nothing is missing; new ones join a
+// neighbour's chunk.
 //
-// A file fits one rewritten model: `structure` is a hash of its operators, attributes, types, dims and names, not of its
-// weights' values, so that a fine-tuned model keeps its plan.
+// A file fits one rewritten model: `structure` is a hash of its operators, attributes, types, dims and names, not of
+// its weights' values, so that a fine-tuned model keeps its plan.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -48,14 +49,15 @@ std::shared_ptr<const saved_plan> read_saved_plan(const std::filesystem::path& f
 /// Which chunk of the saved plan each node is in, by node.
 using chunk_assignment = std::vector<uint32_t>;
 
-/// Orders the nodes of `g` chunk by chunk as `saved` says and returns every node's device; `chunks` becomes every node's
-/// chunk. `g` must be topologically sorted, resolved and inferred, its nodes' names unique; `structure` is its `structure_of`.
-/// Throws `errc::invalid_plan` naming the culprit: a node or device that is not there, a node left out or listed twice, a device
-/// that cannot run a node, chunks that wait for each other, another model.
+/// Orders the nodes of `g` chunk by chunk as `saved` says and returns every node's device; `chunks` becomes every
+/// node's chunk. `g` must be topologically sorted, resolved and inferred, its nodes' names unique; `structure` is its
+/// `structure_of`. Throws `errc::invalid_plan` naming the culprit: a node or device that is not there, a node left out
+/// or listed twice, a device that cannot run a node, chunks that wait for each other, another model.
 std::vector<device_index> place_as_saved(graph& g, const hash128& structure, std::span<const device_info> devices,
                                          const saved_plan& saved, chunk_assignment& chunks);
 
-/// Extends an assignment to a graph into which planning has inserted nodes; `inserted` and `placement` are by its nodes.
+/// Extends an assignment to a graph into which planning has inserted nodes; `inserted` and `placement` are by its
+/// nodes.
 chunk_assignment include_inserted(const graph& g, const std::vector<bool>& inserted,
                                   std::span<const device_index> placement, const saved_plan& saved,
                                   const chunk_assignment& chunks);

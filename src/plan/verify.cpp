@@ -66,8 +66,8 @@ private:
     writer_.assign(values, -1);
   }
 
-  /// A part is an input of the joined Concat whose output it is in, made beside it on a GPU, and nobody else's: so each part has one
-  /// writer, and whoever reads its bytes reads the Concat's output.
+  /// A part is an input of the joined Concat whose output it is in, made beside it on a GPU, and nobody else's: so each
+  /// part has one writer, and whoever reads its bytes reads the Concat's output.
   void check_parts() const {
     std::vector<uint32_t> uses(g_.values.size(), 0);
     for (value_id v : g_.outputs)
@@ -146,7 +146,8 @@ private:
     last_on_[place] = id;
   }
 
-  /// Waves cover the chunk's nodes, and no node of a wave reads what another one of it makes, be it a part of what is read.
+  /// Waves cover the chunk's nodes, and no node of a wave reads what another one of it makes, be it a part of what is
+  /// read.
   void check_waves(chunk_id id) const {
     const chunk& c = p_.chunks[id];
     const auto& begin = c.wave_begin;

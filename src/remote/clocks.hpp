@@ -1,8 +1,9 @@
 // Times that another host took, on this process's clock.
 //
-// What the host's clock is ahead is estimated as NTP does it (RFC 5905, sections 8 and 10): an exchange of messages bounds it to an interval as
-// long as the messages were on their way, and of all exchanges the one with the shortest interval counts. An estimate grows worse
-// as the clocks drift apart, so that a later exchange, of a measurement or of a traced chunk, takes its place.
+// What the host's clock is ahead is estimated as NTP does it (RFC 5905, sections 8 and 10): an exchange of messages
+// bounds it to an interval as long as the messages were on their way, and of all exchanges the one with the shortest
+// interval counts. An estimate grows worse as the clocks drift apart, so that a later exchange, of a measurement or of
+// a traced chunk, takes its place.
 #pragma once
 
 #include "device/device.hpp"
@@ -41,8 +42,8 @@ public:
   /// The most that two clocks drift apart, in parts of the time: a quartz is right to 50 ppm.
   static constexpr double drift = 100e-6;
 
-  /// Takes an exchange over if it tells more than what is known, or contradicts it: then the host's clock was stopped or set. Exchanges
-  /// that took less time here than there are impossible and tell nothing.
+  /// Takes an exchange over if it tells more than what is known, or contradicts it: then the host's clock was stopped
+  /// or set. Exchanges that took less time here than there are impossible and tell nothing.
   void add(const clock_sample& s) {
     const int64_t here = time_between(s.answered_ns, s.sent_ns), there = time_between(s.replied_ns, s.received_ns);
     if (here < 0 || there < 0 || there > here)
@@ -59,7 +60,8 @@ public:
   /// Returns the estimate; 0 before there is an exchange.
   int64_t ahead_ns() const { return best_ ? best_->ahead_ns : 0; }
 
-  /// Returns the most that `ahead_ns` is wrong at a time of this process's clock; the largest number before there is an exchange.
+  /// Returns the most that `ahead_ns` is wrong at a time of this process's clock; the largest number before there is an
+  /// exchange.
   int64_t error_ns(int64_t at_ns) const {
     if (!best_)
       return INT64_MAX;
@@ -75,9 +77,9 @@ private:
   std::optional<estimate> best_;
 };
 
-/// Moves the times of a chunk's work to this process's clock, which the host's is believed to be `ahead_ns` ahead of. Whatever the error of
-/// that, the work was done after the chunk was sent and before its answer had come: what is outside is moved in as a whole, by as
-/// little as that takes. Times of a hostile host may be anything.
+/// Moves the times of a chunk's work to this process's clock, which the host's is believed to be `ahead_ns` ahead of.
+/// Whatever the error of that, the work was done after the chunk was sent and before its answer had come: what is
+/// outside is moved in as a whole, by as little as that takes. Times of a hostile host may be anything.
 inline void align_clocks(std::vector<device_timing>& timings, int64_t ahead_ns, int64_t sent_ns, int64_t answered_ns) {
   const auto work = sample_of(timings, sent_ns, answered_ns);
   if (!work)

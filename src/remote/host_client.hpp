@@ -1,9 +1,9 @@
 // Another host as a session's process sees it: one link, the devices at its other end, and values that the host keeps.
 //
-// `remote_device` (remote_device.hpp) is what runs chunks there; all remote devices of a host share its client. When the link ends,
-// everything that waits for an answer gets `errc::device_lost`, naming the host, and the client never comes back: a host that
-// returns gets a new client, with devices of their own. So nothing that an old link might still carry can reach a new one.
-// Thread-safe. No callback is called under the lock.
+// `remote_device` (remote_device.hpp) is what runs chunks there; all remote devices of a host share its client. When
+// the link ends, everything that waits for an answer gets `errc::device_lost`, naming the host, and the client never
+// comes back: a host that returns gets a new client, with devices of their own. So nothing that an old link might still
+// carry can reach a new one. Thread-safe. No callback is called under the lock.
 #pragma once
 
 #include "remote/clocks.hpp"
@@ -23,8 +23,8 @@ struct link_figures {
   bool up_tells = true, down_tells = true;         // whether the bytes took long enough to tell the speed
 };
 
-/// Returns what to believe of a link: what was just measured, with the speeds of an earlier, longer measurement where the
-/// new one was too short to tell them.
+/// Returns what to believe of a link: what was just measured, with the speeds of an earlier, longer measurement where
+/// the new one was too short to tell them.
 link_figures believed(link_figures measured, const std::optional<link_figures>& earlier);
 
 /// How much a measurement of a link may take: its loads grow until one takes `telling_s`, and as many round trips as
@@ -68,8 +68,8 @@ using answer_to = typename answer_of<Question>::type;
 /// See the top of this file.
 class host_client : public std::enable_shared_from_this<host_client> {
 public:
-  /// Takes over a link whose other end has said `welcome`. `name` is the user's for the host, `address` its HOST:PORT, which other workers
-  /// are told; `earlier`: what the link was measured to do at some other time.
+  /// Takes over a link whose other end has said `welcome`. `name` is the user's for the host, `address` its HOST:PORT,
+  /// which other workers are told; `earlier`: what the link was measured to do at some other time.
   static std::shared_ptr<host_client> make(link_ptr connection, std::string name, std::string address, welcome greeting,
                                            std::shared_ptr<outbox> offers,
                                            const std::optional<link_figures>& earlier = {});
@@ -95,14 +95,14 @@ public:
   /// Returns where values that the host keeps come from.
   const value_source& values() const { return values_; }
 
-  /// Calls `told(why, need)` once when the host says that it leaves. The link ends with the last copy of `need` and the last value that
-  /// is kept there: in order, if the host waits so long. If nobody is told, nobody needs it.
+  /// Calls `told(why, need)` once when the host says that it leaves. The link ends with the last copy of `need` and the
+  /// last value that is kept there: in order, if the host waits so long. If nobody is told, nobody needs it.
   using leaving_told = std::function<void(const std::string& why, const std::shared_ptr<const void>& need)>;
   void on_leaving(leaving_told told);
   /// Returns what is to be held by whoever needs the link after that; null if the link is about to end.
   std::shared_ptr<const void> need() const;
-  /// Calls `told(device, bytes)` when sessions of other processes lack memory of a device (an index) that this one's hold; see
-  /// `memory_wanted`.
+  /// Calls `told(device, bytes)` when sessions of other processes lack memory of a device (an index) that this one's
+  /// hold; see `memory_wanted`.
   using memory_told = std::function<void(uint32_t device, int64_t bytes)>;
   void on_memory_wanted(memory_told told);
   /// Calls `told(why)` once when the link has ended, at once if it has.
@@ -200,7 +200,8 @@ private:
   std::jthread prover_; // of the link's thread; last, since it reads the members above
 };
 
-/// A value that a host keeps, outside of its devices' arenas: readable by its devices at once, by other hosts over the network.
+/// A value that a host keeps, outside of its devices' arenas: readable by its devices at once, by other hosts over the
+/// network.
 class kept_value : public away_value {
 public:
   kept_value(std::shared_ptr<host_client> host, const hash128& key, dtype type, shape dims, int64_t size)

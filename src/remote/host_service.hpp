@@ -1,8 +1,8 @@
-// A worker's side: lends its devices to the sessions that connect, each with a `session_service` of its own, and gives its peers the values
-// that it keeps.
+// A worker's side: lends its devices to the sessions that connect, each with a `session_service` of its own, and gives
+// its peers the values that it keeps.
 //
-// Who connects has been let in by the network's credentials; here the version and the owner's limits are checked. Everything of a
-// session is released when its link ends. Thread-safe.
+// Who connects has been let in by the network's credentials; here the version and the owner's limits are checked.
+// Everything of a session is released when its link ends. Thread-safe.
 #pragma once
 
 #include "remote/messages.hpp"
@@ -75,11 +75,13 @@ public:
   host_service(const host_service&) = delete;
   host_service& operator=(const host_service&) = delete;
 
-  /// Answers the first frame of a new link, and serves the link from then on. Throws `errc::unsupported` if the other end is of another
-  /// version, not allowed here, or the worker is full or leaves: the caller says so and ends the link.
+  /// Answers the first frame of a new link, and serves the link from then on. Throws `errc::unsupported` if the other
+  /// end is of another version, not allowed here, or the worker is full or leaves: the caller says so and ends the
+  /// link.
   frame accept(const frame& first, const link_ptr& connection);
 
-  /// Takes no more sessions, tells those that are there, once, and waits at most so long until they have left. Returns whether they have.
+  /// Takes no more sessions, tells those that are there, once, and waits at most so long until they have left. Returns
+  /// whether they have.
   bool drain(std::chrono::milliseconds limit);
 
   size_t sessions() const;

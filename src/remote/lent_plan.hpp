@@ -1,4 +1,5 @@
-// A bound plan that a session has on a device of the worker: there as long as this lives, so chunks that run by it hold it.
+// A bound plan that a session has on a device of the worker: there as long as this lives, so chunks that run by it hold
+// it.
 #pragma once
 
 #include "remote/served_device.hpp"

@@ -1,5 +1,5 @@
-// A connection to another host, as the rest of this folder sees it: frames of bytes, in order, until it ends. What carries them is
-// somebody else's (actors/network); a test joins two ends in memory.
+// A connection to another host, as the rest of this folder sees it: frames of bytes, in order, until it ends. What
+// carries them is somebody else's (actors/network); a test joins two ends in memory.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ public:
   virtual void receive(link_handler handler) = 0;
   /// Ends the link; the handler of either end is told.
   virtual void close() = 0;
-  /// Returns which host is at the other end, as far as the network knows: its certificate's name, else its address; empty if it does not.
+  /// Returns which host is at the other end, as far as the network knows: its certificate's name, else its address;
+  /// empty if it does not.
   virtual std::string other_host() const { return {}; }
 };
 

@@ -31,7 +31,8 @@ void link_rate::receive(const departure& asked, int64_t bytes, bool full, time_p
 int64_t link_rate::room() const {
   if (bytes_per_second_ == 0)
     return 2 * smallest_piece;
-  // At least a piece and more beyond what fills the link as far as is known: else the rate could not be found to be higher.
+  // At least a piece and more beyond what fills the link as far as is known: else the rate could not be found to be
+  // higher.
   const double more = std::clamp(bytes_per_second_ * longest_wait_s, 1.25 * smallest_piece, most_beyond);
   const double room = bytes_per_second_ * round_trip_ + more;
   return static_cast<int64_t>(std::clamp(room, double{smallest_piece}, double{piece_window * largest_piece}));

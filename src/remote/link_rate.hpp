@@ -1,10 +1,10 @@
-// How fast a link delivers pieces, and how much to ask of it at once. Pure arithmetic on times that it is given; used by one
-// thread at a time.
+// How fast a link delivers pieces, and how much to ask of it at once. Pure arithmetic on times that it is given; used
+// by one thread at a time.
 //
-// The rate is the bytes that came while one piece was on its way, over that time. It grows with what is outstanding until the link is
-// full, so a little more is asked for each time; once full it stays, and what is asked for beyond it would only wait in the link, in
-// front of the heartbeats and in both sides' memory. Hence what may be outstanding is what the link carries during one empty round trip and a
-// little more.
+// The rate is the bytes that came while one piece was on its way, over that time. It grows with what is outstanding
+// until the link is full, so a little more is asked for each time; once full it stays, and what is asked for beyond it
+// would only wait in the link, in front of the heartbeats and in both sides' memory. Hence what may be outstanding is
+// what the link carries during one empty round trip and a little more.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,8 @@ public:
   double bytes_per_second() const { return bytes_per_second_; }
   /// Returns how many bytes may be outstanding; one piece may be in any case.
   int64_t room() const;
-  /// Returns how long the next pieces should be: all that may be outstanding is half a window of them, a window if they are the largest.
+  /// Returns how long the next pieces should be: all that may be outstanding is half a window of them, a window if they
+  /// are the largest.
   int64_t piece_bytes() const;
 
 private:

@@ -1,5 +1,5 @@
-// What a session's process and a worker say to each other over a link, and workers among themselves. Each message is one frame: its kind,
-// then its members (wire/archive.hpp).
+// What a session's process and a worker say to each other over a link, and workers among themselves. Each message is
+// one frame: its kind, then its members (wire/archive.hpp).
 //
 //   session                      worker
 //      │ hello ───────────────────▶│ checks version and limits
@@ -82,7 +82,8 @@ struct sent_blob {
   bool operator==(const sent_blob&) const = default;
 };
 
-// -- session → worker. `device`: index among those of `welcome`; plans, bound plans and executions are numbered by the session
+// -- session → worker. `device`: index among those of `welcome`; plans, bound plans and executions are numbered by the
+// session
 
 struct install {
   uint32_t device = 0;
@@ -199,8 +200,8 @@ enum class weight_fault : uint8_t {
   refused, // the peer does not have the weight any more
   useless, // the peer cannot be reached, was lost on the way, or sent something else
 };
-/// Asks where to pull a weight from. One is asked for at a time, until `have_weights` or `give_up_weight` names it. After a fault, the
-/// source is the session's process.
+/// Asks where to pull a weight from. One is asked for at a time, until `have_weights` or `give_up_weight` names it.
+/// After a fault, the source is the session's process.
 struct want_weight {
   hash128 content;
   weight_fault fault = weight_fault::none;
@@ -215,18 +216,19 @@ struct have_weights {
 struct give_up_weight {
   hash128 content;
 };
-/// The worker has weights of these names: it gives them to who shows that it has them too. One is asked for at a time; answered with
-/// `weight_proofs`.
+/// The worker has weights of these names: it gives them to who shows that it has them too. One is asked for at a time;
+/// answered with `weight_proofs`.
 struct prove_weights {
   hash128 challenge;
   std::vector<hash128> contents;
 };
-/// The worker ends soon, because its owner has asked it to: runs that begin should go elsewhere, those in flight end here. Who needs it no
-/// more ends the link; the worker does so after a while.
+/// The worker ends soon, because its owner has asked it to: runs that begin should go elsewhere, those in flight end
+/// here. Who needs it no more ends the link; the worker does so after a while.
 struct leaving {
   std::string why;
 };
-/// Other sessions lack so many bytes of a device that this one holds: it should let go of plans that nobody runs. 0: not any more.
+/// Other sessions lack so many bytes of a device that this one holds: it should let go of plans that nobody runs. 0:
+/// not any more.
 struct memory_wanted {
   uint32_t device = 0;
   int64_t bytes = 0;
@@ -254,7 +256,7 @@ using message = std::variant<hello, welcome, install, run_chunk, stop_chunks, en
 /// Returns the message as a frame.
 frame encode(const message& m);
 
-/// Returns the message that a frame holds. Throws `errc::invalid_input` where it holds none: nothing is allocated beyond what the frame's
-/// own bytes can fill.
+/// Returns the message that a frame holds. Throws `errc::invalid_input` where it holds none: nothing is allocated
+/// beyond what the frame's own bytes can fill.
 message decode(std::span<const uint8_t> f);
 } // namespace troupe::remote

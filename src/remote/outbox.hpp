@@ -1,5 +1,6 @@
-// What a session's process offers to its workers: values, encoded plans, and the weights that these name; and who makes the memory of what
-// comes from them. One for all links, so that a plan is encoded once however many workers run parts of it.
+// What a session's process offers to its workers: values, encoded plans, and the weights that these name; and who makes
+// the memory of what comes from them. One for all links, so that a plan is encoded once however many workers run parts
+// of it.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -30,8 +31,8 @@ public:
   /// Who gives the weights of offered plans to whom.
   weight_routes& routes() { return routes_; }
 
-  /// Encodes a plan if no worker has been offered it yet: all its weights are read, and only who offers the same plan waits for that.
-  /// Its encoding and weights stay on offer as long as the plan lives.
+  /// Encodes a plan if no worker has been offered it yet: all its weights are read, and only who offers the same plan
+  /// waits for that. Its encoding and weights stay on offer as long as the plan lives.
   offered_plan offer(const std::shared_ptr<const plan>& p);
 
 private:

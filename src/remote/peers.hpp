@@ -1,12 +1,13 @@
-// Other workers, from which this one pulls values that its chunks read. A link is opened when the first value is wanted, and again if it
-// ends meanwhile.
+// Other workers, from which this one pulls values that its chunks read. A link is opened when the first value is
+// wanted, and again if it ends meanwhile.
 //
-// Any session may name any address, so few threads call peers, and peers that could not be reached come last. The number of
-// links is limited: a link without pulls, or one that has brought nothing for as long as a peer may be away, is closed to make
-// room for another.
+// Any session may name any address, so few threads call peers, and peers that could not be reached come last. The
+// number of links is limited: a link without pulls, or one that has brought nothing for as long as a peer may be away,
+// is closed to make room for another.
 //
-// A peer that cannot be reached is tried for a while before the pull fails: if it is gone, the session finds out by itself, stops the
-// chunks that wait here, and runs them elsewhere; an answer of ours that came first would end the run instead.
+// A peer that cannot be reached is tried for a while before the pull fails: if it is gone, the session finds out by
+// itself, stops the chunks that wait here, and runs them elsewhere; an answer of ours that came first would end the run
+// instead.
 #pragma once
 
 #include "remote/values.hpp"
@@ -30,8 +31,8 @@ public:
 
   /// Fills `blob` with the bytes that `address` offers under `key`.
   void pull(const std::string& address, const hash128& key, tensor blob, pull_done done);
-  /// The same for what can be had elsewhere: the peer is not waited for. The failure is `errc::device_lost` if it cannot be reached or
-  /// was lost, `errc::device_failed` if it does not have the bytes.
+  /// The same for what can be had elsewhere: the peer is not waited for. The failure is `errc::device_lost` if it
+  /// cannot be reached or was lost, `errc::device_failed` if it does not have the bytes.
   void try_pull(const std::string& address, const hash128& key, tensor blob, pull_done done);
 
   /// Fails what has not been pulled, and what will be asked for; connects to nobody any more when it returns.

@@ -130,7 +130,8 @@ void piece_puller::on_piece(const piece& came) {
   perform(later);
 }
 
-/// Copies a piece to its place, without the lock; returns whether its pull has come further, and ends it if that is over.
+/// Copies a piece to its place, without the lock; returns whether its pull has come further, and ends it if that is
+/// over.
 bool piece_puller::received(std::unique_lock<std::mutex>& lock, const piece& came, const outstanding& part,
                             calls& later) {
   const pull_ptr p = pulls_.at(part.pull);

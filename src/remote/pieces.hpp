@@ -1,11 +1,13 @@
-// How the bytes of tensors cross a link: the side that needs a tensor asks for pieces of it, the side that has it answers each question.
+// How the bytes of tensors cross a link: the side that needs a tensor asks for pieces of it, the side that has it
+// answers each question.
 //
 //     puller ──── piece_request {request, key, offset, bytes} ───▶ source
 //            ◀─── piece {request, bytes}, or gone ────────────────
 //
-// Nothing is pushed, so each side has only in memory what it asked for: the pieces outstanding on a link, of all its pulls together,
-// are limited in number and bytes (link_rate.hpp), and the receiver allocates what it knows to need. The answers may come in any
-// order. Only bytes move: tensors of strings go encoded, pulled into a tensor of uint8 (src/wire decodes it).
+// Nothing is pushed, so each side has only in memory what it asked for: the pieces outstanding on a link, of all its
+// pulls together, are limited in number and bytes (link_rate.hpp), and the receiver allocates what it knows to need.
+// The answers may come in any order. Only bytes move: tensors of strings go encoded, pulled into a tensor of uint8
+// (src/wire decodes it).
 #pragma once
 
 #include "base/hash.hpp"
@@ -40,8 +42,8 @@ struct piece {
 /// Tensors that the other end may ask for, by keys that it was told. Thread-safe.
 class piece_source {
 public:
-  /// Lets pieces of the tensor be asked for until it is withdrawn, as often as it was offered. The tensor is shared, not copied;
-  /// it has no strings.
+  /// Lets pieces of the tensor be asked for until it is withdrawn, as often as it was offered. The tensor is shared,
+  /// not copied; it has no strings.
   void offer(const hash128& key, tensor bytes);
   /// The same for a key that a stranger has chosen: returns false, and changes nothing, if something is offered
   /// under it.
@@ -66,8 +68,8 @@ private:
   std::unordered_map<hash128, entry> entries_;
 };
 
-/// The pulls of one link's end. Thread-safe; what it calls, it calls without its lock, on the thread of whoever called it. All pulls
-/// get pieces in turns, so that a small one does not wait for a large one.
+/// The pulls of one link's end. Thread-safe; what it calls, it calls without its lock, on the thread of whoever called
+/// it. All pulls get pieces in turns, so that a small one does not wait for a large one.
 class piece_puller {
 public:
   using pull_id = uint64_t;
@@ -85,15 +87,15 @@ public:
   piece_puller(const piece_puller&) = delete;
   piece_puller& operator=(const piece_puller&) = delete;
 
-  /// Fills `destination`, which has no strings, with the other end's tensor of that key and as many bytes. `on_done` is called
-  /// exactly once, perhaps before this returns; from then on nothing is written to `destination`.
+  /// Fills `destination`, which has no strings, with the other end's tensor of that key and as many bytes. `on_done` is
+  /// called exactly once, perhaps before this returns; from then on nothing is written to `destination`.
   pull_id pull(const hash128& key, tensor destination, done on_done, progress on_progress = {});
 
   /// Takes what has come. A piece that nobody waits for is ignored; one of a wrong length fails its pull.
   void on_piece(const piece& came);
 
-  /// Ends a pull by `errc::cancelled`, unless it has ended. Its pieces that are on their way are awaited, since they take their part
-  /// of the link, and dropped.
+  /// Ends a pull by `errc::cancelled`, unless it has ended. Its pieces that are on their way are awaited, since they
+  /// take their part of the link, and dropped.
   void cancel(pull_id id);
 
   /// Ends all pulls, and those to come, by `errc::device_lost` and this text.

@@ -1,5 +1,5 @@
-// The plans of one session on a worker: pulled, made again, and given their weights, on a thread of their own, since that takes as long as
-// it takes to plan and to load.
+// The plans of one session on a worker: pulled, made again, and given their weights, on a thread of their own, since
+// that takes as long as it takes to plan and to load.
 #pragma once
 
 #include "remote/weight_loader.hpp"
@@ -18,11 +18,11 @@ public:
   void enqueue(std::function<void()> job);
 
   // -- for jobs
-  /// Throws `errc::invalid_input` if an order gives a number to a plan, or to a binding of one, that another has which is still here.
+  /// Throws `errc::invalid_input` if an order gives a number to a plan, or to a binding of one, that another has which
+  /// is still here.
   void check_numbers(const install& order) const;
-  /// Returns the bound plan that an order names, the weights of its device there, and adds where they came from to `loaded`; `told` as in
-  /// `weight_loader::load`. Throws what
-  /// can go wrong.
+  /// Returns the bound plan that an order names, the weights of its device there, and adds where they came from to
+  /// `loaded`; `told` as in `weight_loader::load`. Throws what can go wrong.
   bound_plan_ptr make(const install& order, loaded_bytes& loaded, const load_told& told);
   void forget(uint64_t plan) { plans_.erase(plan); }
 

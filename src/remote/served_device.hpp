@@ -1,4 +1,5 @@
-// A device as the worker lends it to sessions: asked on any thread, answering on any thread, in the order of `device` (device/device.hpp).
+// A device as the worker lends it to sessions: asked on any thread, answering on any thread, in the order of `device`
+// (device/device.hpp).
 #pragma once
 
 #include "device/device.hpp"

@@ -1,9 +1,11 @@
-// The executions of one session on a worker: which chunk may run now, on which arena slot, and which executions have failed.
+// The executions of one session on a worker: which chunk may run now, on which arena slot, and which executions have
+// failed.
 //
-// A worker takes no session's word for the order of its chunks. Each execution is held to its plan on each device of the worker, by the code
-// that a session itself goes by (`ready_set`): chunks of other devices count as run as soon as they could have been, since what they make
-// comes with the chunks here. A slot belongs to one execution until its last chunk of the segment has ended. An execution that failed
-// on one device has failed on all, and nothing of it runs, until it is ended. Not thread-safe.
+// A worker takes no session's word for the order of its chunks. Each execution is held to its plan on each device of
+// the worker, by the code that a session itself goes by (`ready_set`): chunks of other devices count as run as soon as
+// they could have been, since what they make comes with the chunks here. A slot belongs to one execution until its last
+// chunk of the segment has ended. An execution that failed on one device has failed on all, and nothing of it runs,
+// until it is ended. Not thread-safe.
 #pragma once
 
 #include "device/device.hpp"
@@ -31,8 +33,9 @@ public:
     auto operator<=>(const place&) const = default;
   };
 
-  /// Takes a chunk that is to be sent to the device next; `self`: the device in the plan. Returns the execution's flag, which is set if it has failed: then
-  /// the chunk is only to be answered. Throws `errc::invalid_input` if the plan does not allow the chunk now, or another execution has the slot.
+  /// Takes a chunk that is to be sent to the device next; `self`: the device in the plan. Returns the execution's flag,
+  /// which is set if it has failed: then the chunk is only to be answered. Throws `errc::invalid_input` if the plan
+  /// does not allow the chunk now, or another execution has the slot.
   stop_flag begin(const place& at, const bound_plan_ptr& bound, device_index self, chunk_id chunk, uint32_t slot);
 
   /// Says how a chunk that has begun ended. Returns whether its execution has failed by that.
@@ -41,7 +44,8 @@ public:
   /// The execution has failed elsewhere. Returns whether it is known here and had not failed yet.
   bool stop(uint64_t execution);
 
-  /// Forgets an execution on a device; returns whether it was known there. Throws `errc::invalid_input` if chunks of it have not ended.
+  /// Forgets an execution on a device; returns whether it was known there. Throws `errc::invalid_input` if chunks of it
+  /// have not ended.
   bool end(const place& at);
 
   void stop_all();

@@ -1,8 +1,8 @@
-// What one session holds of the devices' memory on a worker: counted as a session counts it itself (run/installations.hpp), in ledgers that
-// all sessions of the worker share.
+// What one session holds of the devices' memory on a worker: counted as a session counts it itself
+// (run/installations.hpp), in ledgers that all sessions of the worker share.
 //
-// An install that finds no room waits its turn, for a while; sessions that hold what it lacks are told, so that they let go of plans that
-// no run uses. A chunk does not wait. Thread-safe.
+// An install that finds no room waits its turn, for a while; sessions that hold what it lacks are told, so that they
+// let go of plans that no run uses. A chunk does not wait. Thread-safe.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"
@@ -24,8 +24,8 @@ public:
   session_memory(const session_memory&) = delete;
   session_memory& operator=(const session_memory&) = delete;
 
-  /// Takes what the plan's part for device `self` of it, which is `device` here, needs beside what is held already. Returns false if it is
-  /// not to be had within `patience`.
+  /// Takes what the plan's part for device `self` of it, which is `device` here, needs beside what is held already.
+  /// Returns false if it is not to be had within `patience`.
   bool take(uint32_t device, const bound_plan& bound, device_index self, std::chrono::milliseconds patience);
   /// Takes what arena slots up to `slot` need, of a plan for which `take` has succeeded; false if there is no room now.
   bool take_slot(uint32_t device, const bound_plan& bound, device_index self, uint32_t slot);

@@ -1,9 +1,10 @@
 // One session on a worker: its plans, its chunks on the worker's devices, the values that are kept for it.
 //
-// Chunks of a device run in the order in which they come; one whose values are still on their way lets those after it wait, while
-// their values are pulled too. Which chunk may come, its plan says (served_executions.hpp). Numbers that a session gives (plans, bound plans,
-// executions) are its own: no message of one session reaches what belongs to another. A message that does not fit what the session has said
-// before ends the link: the session, not the worker, is at fault. What is released, stopped or ended twice is passed over.
+// Chunks of a device run in the order in which they come; one whose values are still on their way lets those after it
+// wait, while their values are pulled too. Which chunk may come, its plan says (served_executions.hpp). Numbers that a
+// session gives (plans, bound plans, executions) are its own: no message of one session reaches what belongs to
+// another. A message that does not fit what the session has said before ends the link: the session, not the worker, is
+// at fault. What is released, stopped or ended twice is passed over.
 //
 // Thread-safe: frames come on the link's thread, answers of devices on theirs. Nothing is called under the lock.
 #pragma once

@@ -1,8 +1,8 @@
 // Host memory that sessions make a worker hold: values on their way to chunks, values that are kept, bindings.
 //
 // All sessions of a worker share one room. How much of it a session may hold depends on how much is free: never more
-// than it leaves for the others (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6, 1998). So a
-// session alone gets half, n greedy ones get 1/(n+1) each, and the next one still finds as much.
+// than it leaves for the others (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6, 1998).
+// So a session alone gets half, n greedy ones get 1/(n+1) each, and the next one still finds as much.
 #pragma once
 
 #include <cstdint>

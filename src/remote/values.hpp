@@ -10,8 +10,8 @@ namespace troupe::remote {
 /// Returns a tensor's bytes as a tensor of uint8; those of strings are counted texts, all others share memory with `t`.
 tensor to_blob(const tensor& t);
 
-/// Returns the tensor that `to_blob` made a blob of; shares its memory, except for strings. Throws `errc::invalid_input` if the bytes are
-/// not those of such a tensor.
+/// Returns the tensor that `to_blob` made a blob of; shares its memory, except for strings. Throws
+/// `errc::invalid_input` if the bytes are not those of such a tensor.
 tensor from_blob(dtype type, shape dims, const tensor& blob);
 
 /// Makes keys that nobody guesses. Thread-safe.
@@ -58,8 +58,8 @@ struct expected_value {
 /// Throws `errc::invalid_input` unless a value has the element type and dims that are expected.
 void check_kind(const sent_value& value, const expected_value& expected);
 
-/// Makes the tensor that `value` describes and calls `done` with it, at once if it is in the message; else it is pulled. Never
-/// throws: `done` is told what is wrong.
+/// Makes the tensor that `value` describes and calls `done` with it, at once if it is in the message; else it is
+/// pulled. Never throws: `done` is told what is wrong.
 using value_taken = std::function<void(tensor, failure)>;
 void take(sent_value value, const expected_value& expected, const value_source& from, const value_taken& done);
 

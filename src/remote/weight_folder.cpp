@@ -132,8 +132,8 @@ std::shared_ptr<part_file> weight_folder::begin(const hash128& content, int64_t 
   return problem_.empty() && make_room(bytes) ? part_file::make(path_of(content), bytes) : nullptr;
 }
 
-/// Removes what was used the longest ago; returns whether so many bytes fit. Other processes add files too, so the folder is looked
-/// at again now and then.
+/// Removes what was used the longest ago; returns whether so many bytes fit. Other processes add files too, so the
+/// folder is looked at again now and then.
 bool weight_folder::make_room(int64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (bytes > max_bytes_)

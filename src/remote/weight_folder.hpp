@@ -1,10 +1,10 @@
 // Weights on disk: one file for each content hash, named by its digits, the bytes and nothing else.
 //
-// A file is written under another name and renamed when it is whole, and never changed afterwards; so several processes may share a
-// folder, and what one of them removes stays readable for those that have it mapped. The files that were used the longest ago leave
-// when the folder is over its limit; the time of use is the files' access time, which is set here, because the time of change tells
-// whether a file is still the one that was checked (mapped_file::identity). Folder 0700, files 0600. Nothing here trusts
-// what it reads: the caller compares hashes. Thread-safe.
+// A file is written under another name and renamed when it is whole, and never changed afterwards; so several processes
+// may share a folder, and what one of them removes stays readable for those that have it mapped. The files that were
+// used the longest ago leave when the folder is over its limit; the time of use is the files' access time, which is set
+// here, because the time of change tells whether a file is still the one that was checked (mapped_file::identity).
+// Folder 0700, files 0600. Nothing here trusts what it reads: the caller compares hashes. Thread-safe.
 #pragma once
 
 #include "base/hash.hpp"
@@ -15,8 +15,8 @@
 
 namespace troupe::remote {
 
-/// A file that is being written, mapped; it goes away unless it is kept. The lock that it holds tells other processes that it is no
-/// remainder of one that has died.
+/// A file that is being written, mapped; it goes away unless it is kept. The lock that it holds tells other processes
+/// that it is no remainder of one that has died.
 class part_file {
 public:
   /// Null if the folder's disk has no room for so many bytes, at least one.

@@ -1,6 +1,7 @@
-// The large leaves of one session's plans on a worker. They come from here, if a model of the owner has them, or the weight store and the
-// session shows that it has them too (knowing a weight's name is not having it); else from where the session's process says: itself, or
-// another worker. What has come is offered to other workers, under keys that only those know whom the session's process tells.
+// The large leaves of one session's plans on a worker. They come from here, if a model of the owner has them, or the
+// weight store and the session shows that it has them too (knowing a weight's name is not having it); else from where
+// the session's process says: itself, or another worker. What has come is offered to other workers, under keys that
+// only those know whom the session's process tells.
 #pragma once
 
 #include "remote/host_service.hpp"
@@ -34,7 +35,8 @@ struct loaded_bytes {
 /// Is told how many bytes of weights have come from elsewhere, of how many, while they come.
 using load_told = std::function<void(int64_t came, int64_t total)>;
 
-/// Tells how far the weights of an install have come, one after the other: at most a thousand times, and not for each piece.
+/// Tells how far the weights of an install have come, one after the other: at most a thousand times, and not for each
+/// piece.
 class load_report {
 public:
   explicit load_report(const load_told& told) : told_(told) {}
@@ -68,8 +70,8 @@ public:
 
   piece_source& offers() { return shared_.offers; }
 
-  /// Fills in what chunks of a device read, offers it, adds to `loaded`, and says on the way how far that has come. Takes as long as the bytes take to come; throws why they
-  /// do not.
+  /// Fills in what chunks of a device read, offers it, adds to `loaded`, and says on the way how far that has come.
+  /// Takes as long as the bytes take to come; throws why they do not.
   void load(wire::decoded_plan& p, device_index self, offered_leaves& offered, loaded_bytes& loaded,
             const load_told& told);
 

@@ -1,10 +1,11 @@
-// Where the workers of a session's process get weights from: each weight leaves the process once, as far as workers can pass it on.
+// Where the workers of a session's process get weights from: each weight leaves the process once, as far as workers can
+// pass it on.
 //
-// A worker that lacks a weight asks (`want_weight`) and is told a source: this process, or a worker that has the weight. A worker gives
-// a weight to one other at a time, and this process only to the first that asks, so a weight spreads like a tree; who asks meanwhile
-// waits for an answer. It waits for a transfer that is going on: each ends by a message of the receiver's or by its leaving, so
-// no worker waits for ever. A worker whose source has failed gets the weight from this process, and is not told that source again
-// unless the source merely had the weight no more.
+// A worker that lacks a weight asks (`want_weight`) and is told a source: this process, or a worker that has the
+// weight. A worker gives a weight to one other at a time, and this process only to the first that asks, so a weight
+// spreads like a tree; who asks meanwhile waits for an answer. It waits for a transfer that is going on: each ends by a
+// message of the receiver's or by its leaving, so no worker waits for ever. A worker whose source has failed gets the
+// weight from this process, and is not told that source again unless the source merely had the weight no more.
 #pragma once
 
 #include "remote/messages.hpp"
@@ -29,8 +30,8 @@ public:
   /// Does nothing for a worker that has left.
   void leave(worker_id w);
 
-  /// This process offers a weight until it is closed as often as it was opened. What workers say of others is ignored, their wishes
-  /// sent here.
+  /// This process offers a weight until it is closed as often as it was opened. What workers say of others is ignored,
+  /// their wishes sent here.
   void open(const hash128& content);
   void close(const hash128& content);
 

@@ -62,8 +62,8 @@ tensor weight_store::commit(const weight_writer& written) {
   check_content(written.content_, leaf);
   if (written.file_) {
     try {
-      // Mapped anew, read-only, so that its pages can be given back like those of any file. Before it has its name, since then
-      // another process may remove it.
+      // Mapped anew, read-only, so that its pages can be given back like those of any file. Before it has its name,
+      // since then another process may remove it.
       const auto file = mapped_file::open(written.file_->path());
       if (folder_.keep(written.content_, *written.file_)) {
         set_verified(written.content_, *file);

@@ -1,8 +1,9 @@
-// The leaves of weights (graph/weight.hpp) that a worker has, by content hash: those in use, which all sessions share, and those that
-// its disk keeps between processes (weight_folder.hpp).
+// The leaves of weights (graph/weight.hpp) that a worker has, by content hash: those in use, which all sessions share,
+// and those that its disk keeps between processes (weight_folder.hpp).
 //
-// Content is checked against its hash when it is written, and when a file is first read in a process; a damaged file is removed and
-// counts as missing. What the disk has no room for is kept in memory, for as long as it is used. Thread-safe.
+// Content is checked against its hash when it is written, and when a file is first read in a process; a damaged file is
+// removed and counts as missing. What the disk has no room for is kept in memory, for as long as it is used.
+// Thread-safe.
 #pragma once
 
 #include "base/weak_table.hpp"
@@ -44,13 +45,15 @@ public:
   /// Returns a leaf; undefined if it is neither in use nor on the disk.
   tensor find(const hash128& content, dtype type, const shape& dims);
 
-  /// Makes a place for a leaf's bytes; strings are for `share`. Throws `errc::out_of_memory` if there is neither disk nor memory.
+  /// Makes a place for a leaf's bytes; strings are for `share`. Throws `errc::out_of_memory` if there is neither disk
+  /// nor memory.
   weight_writer begin(const hash128& content, dtype type, shape dims);
-  /// Takes a leaf that has been filled and returns it as it is to be used. Throws `errc::invalid_input` if it does not have the
-  /// content that was announced.
+  /// Takes a leaf that has been filled and returns it as it is to be used. Throws `errc::invalid_input` if it does not
+  /// have the content that was announced.
   tensor commit(const weight_writer& written);
 
-  /// Lets others find a leaf while it is in use, wherever it comes from; returns the one that they find. Throws as `commit`.
+  /// Lets others find a leaf while it is in use, wherever it comes from; returns the one that they find. Throws as
+  /// `commit`.
   tensor share(const hash128& content, const tensor& leaf);
 
 private:

@@ -209,8 +209,8 @@ private:
     }
   }
 
-  /// Notes the carried dims that an iteration changes, and what is not known of a carried sequence's elements; returns whether there
-  /// is something new.
+  /// Notes the carried dims that an iteration changes, and what is not known of a carried sequence's elements; returns
+  /// whether there is something new.
   bool note_varying_dims(const graph& body) {
     bool changed = false;
     for (size_t c = 0; c < varies_.size(); ++c) {

@@ -1,13 +1,15 @@
-// Ifs whose branches give different ranks: what depends on such a result moves into both branches, if its rank is known.
+// Ifs whose branches give different ranks: what depends on such a result moves into both branches, if its rank is
+// known.
 //
-// After an If whose result has another rank in each branch nothing can be inferred that reads it. So those readers, and what
-// is between the If and them, are copied after the nodes of both branches; what they make are results of the If instead. It
-// goes on until every reader has a rank: results that get the same rank in both branches are read outside as ever. Readers move in
-// batches that double, because each batch costs a rewrite of both branches. Shape arithmetic after a moved node moves too, because
-// outside its elements are unknown before the run. What is left of different ranks are outputs of the graph.
+// After an If whose result has another rank in each branch nothing can be inferred that reads it. So those readers, and
+// what is between the If and them, are copied after the nodes of both branches; what they make are results of the If
+// instead. It goes on until every reader has a rank: results that get the same rank in both branches are read outside
+// as ever. Readers move in batches that double, because each batch costs a rewrite of both branches. Shape arithmetic
+// after a moved node moves too, because outside its elements are unknown before the run. What is left of different
+// ranks are outputs of the graph.
 //
-// What moves may make no sense in one of the branches: an operator that does not take that rank. The model is right as long as
-// no run takes this branch, so it is refused in the run that does.
+// What moves may make no sense in one of the branches: an operator that does not take that rank. The model is right as
+// long as no run takes this branch, so it is refused in the run that does.
 #include "ops/control.hpp"
 #include "ops/op.hpp"
 #include "rewrite/control_flow.hpp"
@@ -158,8 +160,8 @@ private:
     std::reverse(pending_.begin(), pending_.end());
   }
 
-  /// Takes the nodes that do not depend on the If out of `pending_`, in order: they go before it, so that they need not move into it.
-  /// Done once for each If: two Ifs that wait for each other's readers would go on for ever.
+  /// Takes the nodes that do not depend on the If out of `pending_`, in order: they go before it, so that they need not
+  /// move into it. Done once for each If: two Ifs that wait for each other's readers would go on for ever.
   std::vector<node> take_independent() {
     std::vector<node> independent, dependent;
     if (!ahead_.postponed.insert(*open_results().begin()).second)

@@ -1,11 +1,11 @@
 // Control flow in the rewrite: bodies are rewritten as graphs of their own, or they take the place of their node.
 //
-// An If whose condition is known becomes its branch. A Loop or Scan of a few known iterations becomes that many copies of its
-// body, in which the iteration number is a constant. Every other node keeps its bodies, each rewritten like a model: its
-// inputs have the types and dims of what the node is given, captured constants are constants of the body, and captured
-// host-known elements are known in it. A carried dim that an iteration changes is a symbol of the body; so are the elements of
-// inputs that decide shapes (graph/element_symbols.hpp): both are bound before each execution. An If whose branches give different
-// ranks takes in the nodes that read such a result (branches.cpp).
+// An If whose condition is known becomes its branch. A Loop or Scan of a few known iterations becomes that many copies
+// of its body, in which the iteration number is a constant. Every other node keeps its bodies, each rewritten like a
+// model: its inputs have the types and dims of what the node is given, captured constants are constants of the body,
+// and captured host-known elements are known in it. A carried dim that an iteration changes is a symbol of the body; so
+// are the elements of inputs that decide shapes (graph/element_symbols.hpp): both are bound before each execution. An
+// If whose branches give different ranks takes in the nodes that read such a result (branches.cpp).
 #pragma once
 
 #include "graph/bodies.hpp"
@@ -21,9 +21,9 @@ struct nodes_ahead {
   std::set<value_id> postponed; // results of the Ifs that others went before (branches.cpp)
 };
 
-/// Rewrites the bodies of `n`, a node of `g` with bodies whose operands are inferred, or returns the nodes that take its
-/// place, in order and not inferred. Nodes that are ahead may move into it. Throws `errc::invalid_model` and `errc::unsupported`
-/// naming node and body.
+/// Rewrites the bodies of `n`, a node of `g` with bodies whose operands are inferred, or returns the nodes that take
+/// its place, in order and not inferred. Nodes that are ahead may move into it. Throws `errc::invalid_model` and
+/// `errc::unsupported` naming node and body.
 std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, nodes_ahead& ahead, rewrite_context& context);
 
 /// The same for an If that stays: branches may give different ranks (branches.cpp).
@@ -35,8 +35,8 @@ std::optional<std::vector<node>> unroll(graph& g, const node& n, rewrite_context
 /// Returns the parts of `n`, an attention that has graphs which change its scores or weights (modified_attention.cpp).
 std::vector<node> take_apart_attention(graph& g, node& n, rewrite_context& context);
 
-/// Adds copies of the nodes of `body`, one of `n`'s, to `nodes`, with `given` in place of its formal inputs and names that begin with `name`; returns
-/// what its outputs are in `outer`. They are not inferred.
+/// Adds copies of the nodes of `body`, one of `n`'s, to `nodes`, with `given` in place of its formal inputs and names
+/// that begin with `name`; returns what its outputs are in `outer`. They are not inferred.
 std::vector<value_id> copy_body(graph& outer, const node& n, const node_body& body, std::span<const value_id> given,
                                 const std::string& name, rewrite_context& context, std::vector<node>& nodes);
 

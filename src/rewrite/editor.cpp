@@ -54,8 +54,8 @@ void graph_editor::drop_use(value_id v) {
 }
 
 bool graph_editor::reads(node_id n, value_id v) const {
-  // Looking through the operands of a Concat of thousands, for each of them, would take minutes. No pattern has such a node, so
-  // that taking it for a reader which it no longer is only loses a simplification.
+  // Looking through the operands of a Concat of thousands, for each of them, would take minutes. No pattern has such a
+  // node, so that taking it for a reader which it no longer is only loses a simplification.
   constexpr size_t too_many = 256;
   const auto& inputs = graph_.nodes[n].inputs;
   return alive_[n] && (inputs.size() > too_many || std::find(inputs.begin(), inputs.end(), v) != inputs.end());

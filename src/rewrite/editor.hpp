@@ -1,8 +1,9 @@
 // A graph under edit: producers and uses of every value, kept right through every change.
 //
-// Passes visit nodes by index and rewrite in place; a fused node takes the index of the last node of its pattern, so that the
-// order stays topological. A change costs time in proportion to the uses it touches, so that a pass over the graph is
-// near-linear. Nodes whose outputs have no reader any more go at once, except those that define data-dependent dims.
+// Passes visit nodes by index and rewrite in place; a fused node takes the index of the last node of its pattern, so
+// that the order stays topological. A change costs time in proportion to the uses it touches, so that a pass over the
+// graph is near-linear. Nodes whose outputs have no reader any more go at once, except those that define data-dependent
+// dims.
 //
 // Every node that a pass makes is inferred as it enters the graph: values that it alone makes are what inference says,
 // and a node that takes the place of others is refused unless inference gives it the types and dims of the values that
@@ -10,7 +11,8 @@
 // integers) leaves the graph as it was, and no value keeps a constant, or dims, of one that it was copied from: passes
 // name new values, and state nothing else of them.
 //
-// Invariants: `uses(v)` counts input slots of living nodes and graph outputs; graph outputs keep their value (id and name).
+// Invariants: `uses(v)` counts input slots of living nodes and graph outputs; graph outputs keep their value (id and
+// name).
 #pragma once
 
 #include "graph/graph.hpp"
@@ -66,8 +68,8 @@ public:
   void set_input(node_id n, size_t slot, value_id v);
   /// Makes every reader of `from` read `to`, graph outputs aside.
   void replace_uses(value_id from, value_id to);
-  /// Takes single-output node `n` out: its readers read `to` instead. Where its output is a graph output, the producer of
-  /// `to` writes that value itself; returns false, changing nothing, if that is impossible.
+  /// Takes single-output node `n` out: its readers read `to` instead. Where its output is a graph output, the producer
+  /// of `to` writes that value itself; returns false, changing nothing, if that is impossible.
   bool bypass(node_id n, value_id to);
   /// Removes a node; its outputs lose their producer.
   void erase(node_id n);

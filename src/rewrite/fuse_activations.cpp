@@ -14,7 +14,8 @@ value_id unscaled(const graph_editor& e, value_id v, double scale) {
   return found && is_near(found->scale, scale, e.val(v).type) ? found->source : no_value;
 }
 
-/// Given `gate` = f(x), returns the node that ends x · scale · gate, in any order of the three factors; -1 if there is none.
+/// Given `gate` = f(x), returns the node that ends x · scale · gate, in any order of the three factors; -1 if there is
+/// none.
 node_id end_of_product(const graph_editor& e, value_id gate, value_id x, double scale) {
   const node_id next = e.used_once(gate) ? e.only_consumer(gate) : -1;
   if (next < 0 || e.at(next).outputs.empty())

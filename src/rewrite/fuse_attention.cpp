@@ -2,13 +2,13 @@
 //
 //   MatMul(softmax(MatMul(Q · s₁, Kᵀ · s₂) · s₃ + mask), V)
 //
-// with scales anywhere or nowhere, the transpose of K alone or merged with the one that brings its heads forward, K and V
-// repeated for groups of heads by Unsqueeze, Expand, Reshape, and head transposes before Q, K, V and after the result, which
-// become layouts.
+// with scales anywhere or nowhere, the transpose of K alone or merged with the one that brings its heads forward, K and
+// V repeated for groups of heads by Unsqueeze, Expand, Reshape, and head transposes before Q, K, V and after the
+// result, which become layouts.
 //
-// Keys and values that are joined to those of a cache become operands of their own: attention then needs not wait for the joining,
-// which the next step's cache is for. If nothing else reads what is joined, it becomes troupe.Append; so do the present keys and values that
-// ONNX's Attention gives as outputs.
+// Keys and values that are joined to those of a cache become operands of their own: attention then needs not wait for
+// the joining, which the next step's cache is for. If nothing else reads what is joined, it becomes troupe.Append; so
+// do the present keys and values that ONNX's Attention gives as outputs.
 #include "ops/head_layout.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -48,7 +48,8 @@ head_operand heads_of(const graph_editor& e, value_id v) {
   return source != no_value ? head_operand{source, true} : head_operand{v, false};
 }
 
-/// Looks through the repetition of heads for a group: [B, G, T, D] → [B, G, 1, T, D] → [B, G, n, T, D] → [B, G·n, T, D].
+/// Looks through the repetition of heads for a group: [B, G, T, D] → [B, G, 1, T, D] → [B, G, n, T, D] → [B, G·n, T,
+/// D].
 value_id ungrouped(const graph_editor& e, value_id v) {
   const node_id join = produced_by(e, v, "Reshape");
   const node_id repeat = join < 0 ? -1 : produced_by(e, e.at(join).inputs[0], "Expand");
@@ -97,8 +98,8 @@ bool match_scores(const graph_editor& e, value_id scores, pattern& p) {
   return is_rank4(e, p.q.source) && is_rank4(e, p.k.source);
 }
 
-/// Returns whether `mask` may be added inside the operator: it must not make the scores larger. The last dim is checked when
-/// the node runs, since V pins it.
+/// Returns whether `mask` may be added inside the operator: it must not make the scores larger. The last dim is checked
+/// when the node runs, since V pins it.
 bool mask_fits(const graph_editor& e, value_id mask, value_id scores) {
   if (mask == no_value)
     return false;
@@ -206,8 +207,8 @@ struct joined_heads {
   value_id past, present;
 };
 
-/// Whether the rows of a cache, [B, H, P, D], are whole vectors. Kernels that read a cache where it is read such; others would join it first, for
-/// each of its lengths anew.
+/// Whether the rows of a cache, [B, H, P, D], are whole vectors. Kernels that read a cache where it is read such;
+/// others would join it first, for each of its lengths anew.
 bool has_vector_rows(const graph_editor& e, value_id past) {
   constexpr int64_t widest_vector = 8; // of float16
   const dim& width = (*e.val(past).dims)[3];
@@ -269,8 +270,8 @@ bool reads_cache(const node& n, value_id past) {
   return true;
 }
 
-/// Returns the Concat that joins new rows to `past`, an input, for an output that nobody else reads, if all other readers of `past` are
-/// attention; else -1.
+/// Returns the Concat that joins new rows to `past`, an input, for an output that nobody else reads, if all other
+/// readers of `past` are attention; else -1.
 node_id joining_alone(const graph_editor& e, value_id past) {
   if (e.producer(past) >= 0 || e.val(past).constant || e.val(past).known)
     return -1;
@@ -307,7 +308,8 @@ bool append_to_caches(graph_editor& e, node_id n) {
   return changed;
 }
 
-/// Returns the new keys or values of ONNX's Attention, `v`, as rows of a cache like `past`: [B, H, S, D] or [B, S, H, D].
+/// Returns the new keys or values of ONNX's Attention, `v`, as rows of a cache like `past`: [B, H, S, D] or [B, S, H,
+/// D].
 head_operand new_rows(graph_editor& e, value_id v, value_id past) {
   if (is_rank4(e, v))
     return heads_of(e, v);
@@ -317,8 +319,8 @@ head_operand new_rows(graph_editor& e, value_id v, value_id past) {
   return {split, true};
 }
 
-/// Whether `past`, to which `rows` are joined for `present`, may be an operand of attention beside an Append: an input that only attention reads
-/// as a cache, and `present` is for the next step alone.
+/// Whether `past`, to which `rows` are joined for `present`, may be an operand of attention beside an Append: an input
+/// that only attention reads as a cache, and `present` is for the next step alone.
 bool is_for_next_step(const graph_editor& e, value_id past, value_id rows, value_id present) {
   if (present == no_value || !e.is_output(present) || e.uses(present) != 1 || e.producer(past) >= 0 ||
       e.val(past).constant || e.val(past).known || rows == past)
@@ -330,7 +332,8 @@ bool is_for_next_step(const graph_editor& e, value_id past, value_id rows, value
   return std::all_of(readers.begin(), readers.end(), [&](node_id r) { return reads_cache(e.at(r), past); });
 }
 
-/// ONNX's Attention with a cache gives what the next step takes as outputs 1 and 2: such outputs are appended to the cache beside it.
+/// ONNX's Attention with a cache gives what the next step takes as outputs 1 and 2: such outputs are appended to the
+/// cache beside it.
 bool take_presents_apart(graph_editor& e, node_id n) {
   const node attention = e.at(n);
   const auto is_wanted = [&](size_t i) { return i < attention.outputs.size() && attention.outputs[i] != no_value; };

@@ -1,5 +1,6 @@
-// Convolutions take in what follows them: BatchNormalization, a constant factor, and Add of a constant or of one per channel go into
-// weights and bias (as weight recipes), residual Add and activation into troupe.Conv or troupe.ConvTranspose.
+// Convolutions take in what follows them: BatchNormalization, a constant factor, and Add of a constant or of one per
+// channel go into weights and bias (as weight recipes), residual Add and activation into troupe.Conv or
+// troupe.ConvTranspose.
 #include "rewrite/batch_norm.hpp"
 #include "rewrite/epilogue.hpp"
 #include "rewrite/match.hpp"

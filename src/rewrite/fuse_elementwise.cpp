@@ -1,9 +1,9 @@
 // Elementwise nodes that feed each other become one troupe.Elementwise.
 //
 // Groups grow backwards from their last node: a producer joins when all its readers are in the group, its dims are the
-// group's, and the program stays within its limits. So nothing is computed twice and no intermediate that others read is lost. But a
-// sum or product of operands that all broadcast (angles: positions times frequencies) is computed by each of a few groups that read it,
-// which read less than its elements.
+// group's, and the program stays within its limits. So nothing is computed twice and no intermediate that others read
+// is lost. But a sum or product of operands that all broadcast (angles: positions times frequencies) is computed by
+// each of a few groups that read it, which read less than its elements.
 #include "ops/fused_elementwise.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -39,7 +39,8 @@ std::optional<translated> translate(const graph_editor& e, const node& n) {
   return translated{call->code, {n.inputs.begin(), n.inputs.begin() + call->values}, call->numbers};
 }
 
-/// Returns whether node `n` is a step over operands of the group's type; Add, Mul … of opset < 7 broadcast in another way.
+/// Returns whether node `n` is a step over operands of the group's type; Add, Mul … of opset < 7 broadcast in another
+/// way.
 std::optional<translated> step_of(const graph_editor& e, node_id n) {
   if (n < 0)
     return std::nullopt;

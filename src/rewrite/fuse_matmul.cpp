@@ -1,6 +1,6 @@
-// Matrix products take in what is around them: MatMul and Gemm become troupe.MatMul with bias, residual and activation; a
-// transposed operand becomes transA / transB instead of a copy; a Reshape after a product moves in front of it, so that
-// what follows can be taken in as well.
+// Matrix products take in what is around them: MatMul and Gemm become troupe.MatMul with bias, residual and activation;
+// a transposed operand becomes transA / transB instead of a copy; a Reshape after a product moves in front of it, so
+// that what follows can be taken in as well.
 //
 // A product that ends up with nothing taken in stays as it was.
 #include "rewrite/epilogue.hpp"
@@ -33,8 +33,8 @@ bool exchanges_last(const std::vector<int64_t>& perm) {
   return rank >= 2;
 }
 
-/// Returns what operand `v` is the transpose of (last two axes): a constant that a recipe transposes, or a Transpose node's
-/// operand; no_value for anything else.
+/// Returns what operand `v` is the transpose of (last two axes): a constant that a recipe transposes, or a Transpose
+/// node's operand; no_value for anything else.
 value_id transpose_source(graph_editor& e, value_id v) {
   if (const weight_ptr& w = e.val(v).constant) {
     const bool step = w->step && w->step->name == "Transpose" && w->step->domain.empty();

@@ -136,7 +136,8 @@ bool fuse_layer(graph_editor& e, node_id n, deviation d) {
                                    {e.at(last).outputs[0]}, std::move(attrs)));
 }
 
-/// Returns the per-channel constant after operand `v` of a [N, C, …] value as a [C] weight, null if it is something else.
+/// Returns the per-channel constant after operand `v` of a [N, C, …] value as a [C] weight, null if it is something
+/// else.
 weight_ptr channel_vector(const graph_editor& e, value_id v, value_id x) {
   if (v == no_value)
     return nullptr;
@@ -151,7 +152,8 @@ weight_ptr channel_vector(const graph_editor& e, value_id v, value_id x) {
   return fits ? derive_reshape(w, {channels}) : nullptr;
 }
 
-/// A constant per channel that node `n` (Mul or Add, −1 for none) applies to `y`; `neutral` everywhere if there is none.
+/// A constant per channel that node `n` (Mul or Add, −1 for none) applies to `y`; `neutral` everywhere if there is
+/// none.
 weight_ptr channel_operand(const graph_editor& e, node_id n, value_id y, value_id x, float neutral) {
   if (n >= 0)
     return same_dims(e, x, e.at(n).outputs[0]) ? channel_vector(e, opposite(e.at(n), y), x) : nullptr;

@@ -1,11 +1,12 @@
-// Products of the same rows become one node (ops/projections.cpp), so that a decoder's step on a GPU is fewer, fuller dispatches: the norm in
-// front of queries, keys and values, or of gate and up; gate's activation times up; a product of packed weights with what is added to it
-// and its activation, which MatMulNBits itself has not.
+// Products of the same rows become one node (ops/projections.cpp), so that a decoder's step on a GPU is fewer, fuller
+// dispatches: the norm in front of queries, keys and values, or of gate and up; gate's activation times up; a product
+// of packed weights with what is added to it and its activation, which MatMulNBits itself has not.
 //
-// Such a node is worth it where rows are few. A product of floats alone is left as it is, and so is all whose rows are known to be many.
+// Such a node is worth it where rows are few. A product of floats alone is left as it is, and so is all whose rows are
+// known to be many.
 //
-// A norm that is then left over becomes the end of the product that it reads, however many rows there are: if a GPU splits the product, the dispatch
-// that adds the parts normalises them too. Others may read the sums as well.
+// A norm that is then left over becomes the end of the product that it reads, however many rows there are: if a GPU
+// splits the product, the dispatch that adds the parts normalises them too. Others may read the sums as well.
 #include "ops/projections.hpp"
 #include "rewrite/epilogue.hpp"
 #include "rewrite/match.hpp"
@@ -114,7 +115,8 @@ std::vector<product> products_of(const graph_editor& e, value_id rows) {
   return all.size() > 1 && any_residual ? std::vector<product>{} : all;
 }
 
-/// The norm over the last axis that node `n` is, with scale and shift as long as that: its attributes; nullopt if it is none.
+/// The norm over the last axis that node `n` is, with scale and shift as long as that: its attributes; nullopt if it is
+/// none.
 std::optional<attributes> norm_at(const graph_editor& e, node_id n) {
   const node& call = e.at(n);
   if (!is_op(call, "LayerNormalization") && !is_op(call, "RMSNormalization"))
@@ -139,8 +141,8 @@ std::optional<attributes> norm_at(const graph_editor& e, node_id n) {
   return attrs;
 }
 
-/// The Mul of two products that are for nothing else, the first of them perhaps after an activation; -1 if there is none. Puts them in that
-/// order.
+/// The Mul of two products that are for nothing else, the first of them perhaps after an activation; -1 if there is
+/// none. Puts them in that order.
 node_id gate_of(const graph_editor& e, std::vector<product>& products) {
   if (products.size() != 2 || !e.used_once(products[0].out) || !e.used_once(products[1].out))
     return -1;

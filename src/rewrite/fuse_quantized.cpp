@@ -1,7 +1,7 @@
-// Products of dequantised operands become products of bytes: DequantizeLinear of both operands of a Conv, MatMul or Gemm goes into
-// troupe.QuantizedConv or troupe.QuantizedMatMul, then bias, activation and QuantizeLinear after it. The same for ConvInteger and
-// MatMulInteger with the Cast and the factors that follow them where models quantise as they run; and for averages of small planes, which are
-// convolutions by ones.
+// Products of dequantised operands become products of bytes: DequantizeLinear of both operands of a Conv, MatMul or
+// Gemm goes into troupe.QuantizedConv or troupe.QuantizedMatMul, then bias, activation and QuantizeLinear after it. The
+// same for ConvInteger and MatMulInteger with the Cast and the factors that follow them where models quantise as they
+// run; and for averages of small planes, which are convolutions by ones.
 #include "rewrite/epilogue.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -31,8 +31,8 @@ int64_t columns_of(const graph_editor& e, const node& n) {
   return columns.is_constant() ? columns.constant() : 0;
 }
 
-/// Returns the elements of float `v`, which meets product `n` element by element, as one value or one for each column; no_value if it is
-/// something else.
+/// Returns the elements of float `v`, which meets product `n` element by element, as one value or one for each column;
+/// no_value if it is something else.
 value_id by_column(graph_editor& e, const node& n, value_id v) {
   const value& operand = e.val(v);
   const int64_t columns = columns_of(e, n);
@@ -120,7 +120,8 @@ bool fuse_product(graph_editor& e, node_id index) {
   return e.replace(index, std::move(fused));
 }
 
-/// GlobalAveragePool `n` of dequantised planes of known size: each channel's convolution by ones, whose scale is one over their number.
+/// GlobalAveragePool `n` of dequantised planes of known size: each channel's convolution by ones, whose scale is one
+/// over their number.
 bool fuse_average(graph_editor& e, node_id index) {
   constexpr int64_t largest_plane = 121; // taps that GPUs unroll
   const node& n = e.at(index);
@@ -147,7 +148,8 @@ bool fuse_average(graph_editor& e, node_id index) {
   return e.replace(index, std::move(fused));
 }
 
-/// Returns the other operand of commutative `op_type` `n` beside `v`, with the output's dims those of `v`; else no_value.
+/// Returns the other operand of commutative `op_type` `n` beside `v`, with the output's dims those of `v`; else
+/// no_value.
 value_id beside(const graph_editor& e, node_id n, std::string_view op_type, value_id v) {
   if (n < 0 || !is_op(e.at(n), op_type) || e.at(n).inputs[0] == e.at(n).inputs[1] ||
       !same_dims(e, v, e.at(n).outputs[0]))

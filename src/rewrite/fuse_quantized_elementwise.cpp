@@ -1,4 +1,5 @@
-// Elementwise chains between DequantizeLinear and QuantizeLinear become one troupe.QuantizedElementwise, which reads and writes bytes.
+// Elementwise chains between DequantizeLinear and QuantizeLinear become one troupe.QuantizedElementwise, which reads
+// and writes bytes.
 #include "ops/fused_elementwise.hpp"
 #include "ops/registry.hpp"
 #include "rewrite/match.hpp"

@@ -1,5 +1,6 @@
-// A sum of bytes with what a product or convolution of bytes gives becomes the end of that one: troupe.QuantizedMatMul and QuantizedConv
-// quantise their own result, dequantise it, add the other operand, a residual, and quantise again, as the nodes do that they stand for.
+// A sum of bytes with what a product or convolution of bytes gives becomes the end of that one: troupe.QuantizedMatMul
+// and QuantizedConv quantise their own result, dequantise it, add the other operand, a residual, and quantise again, as
+// the nodes do that they stand for.
 #include "ops/fused_elementwise.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -45,7 +46,8 @@ bool is_depthwise(const graph_editor& e, const node& n) {
   return n.op_type == "QuantizedConv" && (!filters || (*filters)[1].is(1));
 }
 
-/// Returns the product that gives the bytes `v`, which nobody else reads, and can add something to them; −1 if there is none.
+/// Returns the product that gives the bytes `v`, which nobody else reads, and can add something to them; −1 if there is
+/// none.
 node_id open_product(const graph_editor& e, value_id v) {
   const node_id n = e.used_once(v) ? e.producer(v) : -1;
   if (n < 0 || e.at(n).domain != "troupe" ||

@@ -1,6 +1,6 @@
-// Rotary embedding of projections' results becomes part of troupe.Projections, which turns queries and keys where it makes them: no dispatch of its
-// own in a decoder's step. A result is rotated as [batch, positions, heads · width] by RotaryEmbedding, or by troupe.Rotary after the
-// Reshape that takes its heads apart.
+// Rotary embedding of projections' results becomes part of troupe.Projections, which turns queries and keys where it
+// makes them: no dispatch of its own in a decoder's step. A result is rotated as [batch, positions, heads · width] by
+// RotaryEmbedding, or by troupe.Rotary after the Reshape that takes its heads apart.
 #include "graph/bodies.hpp"
 #include "ops/head_layout.hpp"
 #include "ops/projections.hpp"

@@ -1,5 +1,6 @@
-// What moves the result of an elementwise node moves its operands instead, where they are little: constants, which are moved now, and dims of 1, which
-// need no moving. So a Transpose, or a Concat of one value with itself, of an outer product is folded, and what is left joins a chain:
+// What moves the result of an elementwise node moves its operands instead, where they are little: constants, which are
+// moved now, and dims of 1, which need no moving. So a Transpose, or a Concat of one value with itself, of an outer
+// product is folded, and what is left joins a chain:
 //
 // - Transpose(f(a, b)) becomes f(Transpose(a), Transpose(b)) if each operand is a constant or keeps the order of its dims other than 1.
 // - Concat(y, y …), y = f(a, b), becomes f(Concat(a, a …), b) if b has a dim of 1 there, and a is a constant.
@@ -47,7 +48,8 @@ bool is_small_constant(const graph_editor& e, value_id v) {
   return w && volume(w->dims) <= static_cast<int64_t>(max_known_elements);
 }
 
-/// The operands of an elementwise node as they are to be, nullopt if moving one of them is no less than moving the result.
+/// The operands of an elementwise node as they are to be, nullopt if moving one of them is no less than moving the
+/// result.
 class moved_operands {
 public:
   moved_operands(graph_editor& e, node_id f, size_t rank) : editor_(e), node_(f), rank_(rank) {}

@@ -1,10 +1,10 @@
 // Shape inference and constant folding in one walk: folding a node may make the shapes of later nodes known.
 //
-// A node whose inputs are all constants becomes constants. Small results are computed at once; big ones become weight recipes,
-// which the device that uses them computes from the mapped file, so that a rewrite hardly touches a big weight. What would cost
-// more than the limits of base/limits.hpp stays a node.
-// A node that is a composition (ops/expansion.hpp) gives way to its calls, once its operands are inferred; what it asks of these is kept.
-// A node that inference cannot follow, since what decides its shapes is computed, becomes a deferred call (ops/deferred.hpp).
+// A node whose inputs are all constants becomes constants. Small results are computed at once; big ones become weight
+// recipes, which the device that uses them computes from the mapped file, so that a rewrite hardly touches a big
+// weight. What would cost more than the limits of base/limits.hpp stays a node. A node that is a composition
+// (ops/expansion.hpp) gives way to its calls, once its operands are inferred; what it asks of these is kept. A node
+// that inference cannot follow, since what decides its shapes is computed, becomes a deferred call (ops/deferred.hpp).
 // A node whose outputs are all host-known (shape arithmetic) loses its outputs' producer; binding makes their bytes.
 #include "base/checked.hpp"
 #include "graph/bodies.hpp"
@@ -19,7 +19,8 @@
 namespace troupe {
 namespace {
 
-/// Sequences and optionals are no constants: nothing says where in a file they lie, and making them takes next to nothing.
+/// Sequences and optionals are no constants: nothing says where in a file they lie, and making them takes next to
+/// nothing.
 bool foldable(const graph& g, const node& n) {
   const auto is_constant = [&](value_id v) { return v == no_value || g.values[v].constant; };
   const auto is_tensor = [&](value_id v) { return v == no_value || !is_container(g.values[v].type); };

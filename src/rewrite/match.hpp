@@ -7,8 +7,8 @@
 
 namespace troupe {
 
-/// Returns whether `n` is the ai.onnx operator `op_type` with its first input and output present. Files may leave operands
-/// out: whatever a pass reads beyond these two, it must expect to be no_value.
+/// Returns whether `n` is the ai.onnx operator `op_type` with its first input and output present. Files may leave
+/// operands out: whatever a pass reads beyond these two, it must expect to be no_value.
 inline bool is_op(const node& n, std::string_view op_type) {
   return n.op_type == op_type && n.domain.empty() && !n.inputs.empty() && n.inputs[0] != no_value &&
          !n.outputs.empty() && n.outputs[0] != no_value;
@@ -34,8 +34,8 @@ bool is_near(double found, double wanted, dtype type);
 /// Returns whether a value is a constant of one element that `is_near` to `wanted`.
 bool is_scalar(const graph_editor& e, value_id v, double wanted);
 
-/// Returns the other operand if `n` is the commutative operator `op_type` and one operand is a scalar equal to `scalar`,
-/// provided that the output has the other operand's dims; else no_value.
+/// Returns the other operand if `n` is the commutative operator `op_type` and one operand is a scalar equal to
+/// `scalar`, provided that the output has the other operand's dims; else no_value.
 value_id other_operand(const graph_editor& e, node_id n, std::string_view op_type, double scalar);
 
 /// Returns x and c if `v` = x · c for a constant scalar c: written as Mul or Div, with v's dims those of x.
@@ -49,8 +49,8 @@ std::optional<scaled_value> scaled_by_constant(const graph_editor& e, value_id v
 /// `type` (float64).
 std::optional<float> as_attribute(double number, dtype type);
 
-/// Returns the scalar function that `n` is, a Clip's constant bounds as numbers; nullopt for other nodes and for more or fewer inputs than
-/// the function's values.
+/// Returns the scalar function that `n` is, a Clip's constant bounds as numbers; nullopt for other nodes and for more
+/// or fewer inputs than the function's values.
 std::optional<scalar_call> scalar_call_of(const graph_editor& e, const node& n);
 
 /// Returns the only consumer of `v` if it is ai.onnx operator `op_type`, else -1.
@@ -65,10 +65,11 @@ bool has_many_rows(const symbolic_shape& product);
 /// Returns whether the operator table has such a row.
 bool has_row(std::string_view op_type, std::string_view domain = "");
 
-/// Returns a weight that is `op_type` (newest row, one output) over constants: computed at once where it is small, else a recipe.
+/// Returns a weight that is `op_type` (newest row, one output) over constants: computed at once where it is small, else
+/// a recipe.
 weight_ptr derive(std::string_view op_type, std::vector<weight_ptr> inputs, attributes attrs = {});
-/// Returns whether a weight's recipe is short enough to be made longer: if many nodes follow each other, each adds a step
-/// over all of the weight.
+/// Returns whether a weight's recipe is short enough to be made longer: if many nodes follow each other, each adds a
+/// step over all of the weight.
 bool may_derive(const weight& w);
 /// Returns a weight of the same elements under other dims; nothing is copied for leaves.
 weight_ptr derive_reshape(const weight_ptr& w, const shape& dims);

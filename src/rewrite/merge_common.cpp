@@ -1,4 +1,5 @@
-// Common subexpressions: of nodes that compute the same from the same, one stays. Constants of equal content become one value.
+// Common subexpressions: of nodes that compute the same from the same, one stays. Constants of equal content become one
+// value.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 

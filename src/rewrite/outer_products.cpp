@@ -1,5 +1,6 @@
-// A product of matrices that sums over one element is a multiplication: MatMul of […, M, 1] by […, 1, N] becomes Mul, which broadcasts as it does.
-// So are the angles of a rotary embedding made, and a Mul joins chains where a product is a dispatch of its own.
+// A product of matrices that sums over one element is a multiplication: MatMul of […, M, 1] by […, 1, N] becomes Mul,
+// which broadcasts as it does. So are the angles of a rotary embedding made, and a Mul joins chains where a product is
+// a dispatch of its own.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 

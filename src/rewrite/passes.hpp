@@ -13,8 +13,8 @@ namespace troupe {
 /// Applies what the caller states about the graph's ends: inputs that are constants, input shapes, outputs wanted.
 void specialise(graph& g, const rewrite_options& options);
 
-/// What the graphs of one rewrite, the model's and its bodies', share. Limits (base/limits.hpp) keep a hostile file from growing
-/// without end.
+/// What the graphs of one rewrite, the model's and its bodies', share. Limits (base/limits.hpp) keep a hostile file
+/// from growing without end.
 struct rewrite_context {
   /// For a rewrite of `model`.
   rewrite_context(const graph& model, const rewrite_options& options);
@@ -26,23 +26,24 @@ struct rewrite_context {
   int64_t body_nodes_left, copies_left = limits::all_copied_nodes;
   /// Nodes that may still move into branches, and be looked at for that (branches.cpp).
   int64_t moves_left = limits::moved_nodes, visits_left = limits::move_visits;
-  /// How many Ifs around the graph being rewritten have such nodes: a branch with an error is refused then, not the model.
+  /// How many Ifs around the graph being rewritten have such nodes: a branch with an error is refused then, not the
+  /// model.
   size_t guesses = 0;
   /// Work that folding may still cost, and bytes that it may still write while rewriting.
   double folding_work_left;
   int64_t folded_bytes_left;
   /// Bytes that one folded result may have.
   int64_t largest_folded;
-  /// Names of the values of the graph being rewritten and of those around it, since symbols are named after values, each
-  /// with the last number that `take_name` gave. Kept if there is control flow.
+  /// Names of the values of the graph being rewritten and of those around it, since symbols are named after values,
+  /// each with the last number that `take_name` gave. Kept if there is control flow.
   std::unordered_map<std::string, size_t> names;
   /// Constants made of attributes, by their bytes: a body's are met whenever it is inferred or copied, and hashed once.
   std::unordered_map<const void*, weight_ptr> literals;
 };
 
-/// Infers types and shapes in node order. What turns out to be known on the way loses its producer: nodes over constants become
-/// constants or weight recipes, nodes whose outputs are all host-known go. Bodies of control flow are rewritten whole on the way, or
-/// take the place of their node (control_flow.hpp).
+/// Infers types and shapes in node order. What turns out to be known on the way loses its producer: nodes over
+/// constants become constants or weight recipes, nodes whose outputs are all host-known go. Bodies of control flow are
+/// rewritten whole on the way, or take the place of their node (control_flow.hpp).
 void infer_and_fold(graph& g, rewrite_context& context);
 
 /// Sees a graph after a step that changed it, with the step's name.
@@ -55,7 +56,8 @@ void simplify(graph& g, const rewrite_options& options, const step_observer& obs
 /// check what each did.
 graph rewrite_observed(graph g, const rewrite_options& options, const step_observer& observe);
 
-/// Makes every graph output the output of a node, each of its own (Identity if needed), and removes what no output needs.
+/// Makes every graph output the output of a node, each of its own (Identity if needed), and removes what no output
+/// needs.
 void finish_outputs(graph& g);
 
 bool modernise_broadcasts(graph_editor& e);

@@ -9,17 +9,17 @@
 //            angle of a rotary embedding, or a hand-written norm after its squares, keeps float32's digits and range. What is
 //            dequantised is exact too: between two quantisations a float16 would end on the wrong step now and then, which
 //            costs mobilenet_v2_qdq a relative error of 2.6e-2; its weights are 8-bit anyway.
-// A node computes in float16 if it can and some float operand is not exact. Operands that the host must know (the scales of a
-// Resize) keep their type. Every value is converted at most once each way.
+// A node computes in float16 if it can and some float operand is not exact. Operands that the host must know (the
+// scales of a Resize) keep their type. Every value is converted at most once each way.
 //
-// A cache that the caller gives and takes back with new rows (troupe.Append) stays float32, or each step would convert all of it: attention reads it as
-// it is, and only new rows are converted.
+// A cache that the caller gives and takes back with new rows (troupe.Append) stays float32, or each step would convert
+// all of it: attention reads it as it is, and only new rows are converted.
 //
-// troupe.Projections whose results are the model's, logits for instance, write them in float32 (`wide`), unless a norm comes after them; other outputs
-// are cast.
+// troupe.Projections whose results are the model's, logits for instance, write them in float32 (`wide`), unless a norm
+// comes after them; other outputs are cast.
 //
-// Range: float16 ends at 65504. `troupe.ToFloat16` keeps finite what was finite: the −3.4e38 of an attention mask becomes
-// −65504, not −inf, so that a row that is masked throughout is no NaN after its softmax.
+// Range: float16 ends at 65504. `troupe.ToFloat16` keeps finite what was finite: the −3.4e38 of an attention mask
+// becomes −65504, not −inf, so that a row that is masked throughout is no NaN after its softmax.
 #include "rewrite/precision.hpp"
 
 #include "graph/bodies.hpp"
@@ -60,8 +60,8 @@ bool needs_float32(const node& n) {
   return square || n.def->needs_float32 || has_body(n);
 }
 
-/// Returns whether kernels that read float32 caches beside float16 compute what attention `n` asks for: nothing of ONNX's Attention that they do
-/// not know.
+/// Returns whether kernels that read float32 caches beside float16 compute what attention `n` asks for: nothing of
+/// ONNX's Attention that they do not know.
 bool takes_wide_caches(const node& n) {
   constexpr size_t lengths_input = 6;
   const bool has_lengths = n.domain.empty() && input_of(n, lengths_input) != no_value;

@@ -5,8 +5,8 @@
 
 namespace troupe {
 
-/// Makes weights and activations that are float32 float16 (see precision.cpp), between conversions at inputs, outputs and
-/// nodes that need float32. The graph must be inferred and topologically sorted. Runs once, after fusion.
+/// Makes weights and activations that are float32 float16 (see precision.cpp), between conversions at inputs, outputs
+/// and nodes that need float32. The graph must be inferred and topologically sorted. Runs once, after fusion.
 void convert_to_float16(graph& g);
 
 } // namespace troupe

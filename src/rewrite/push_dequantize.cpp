@@ -1,6 +1,6 @@
-// Dequantises later and quantises earlier: operators that only move elements, and MaxPool, do so with bytes as well; what is quantised after
-// a Concat is quantised before it; QuantizeLinear after DequantizeLinear with the same scale and zero point is nothing. So both reach the
-// products (fuse_quantized.cpp), and less is moved.
+// Dequantises later and quantises earlier: operators that only move elements, and MaxPool, do so with bytes as well;
+// what is quantised after a Concat is quantised before it; QuantizeLinear after DequantizeLinear with the same scale
+// and zero point is nothing. So both reach the products (fuse_quantized.cpp), and less is moved.
 #include "ops/window.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -20,7 +20,8 @@ bool moves_elements(const graph_editor& e, const node& n) {
   return named && n.outputs.size() == 1 && n.outputs[0] != no_value && e.val(n.outputs[0]).dims.has_value();
 }
 
-/// Returns whether every window of MaxPool `n` has an element of its input: the maximum of none is −∞ among floats, the lowest code among bytes.
+/// Returns whether every window of MaxPool `n` has an element of its input: the maximum of none is −∞ among floats, the
+/// lowest code among bytes.
 bool finds_elements(const node& n) {
   const window_spec w = parse_window(n.attrs, n.attrs.integers("kernel_shape"));
   for (size_t i = 0; i < w.rank(); ++i) {

@@ -82,7 +82,8 @@ permutation common_permutation(const graph_editor& e, const node& n, size_t& tra
   return common;
 }
 
-/// Returns whether `v` reaches a Transpose through elementwise nodes of one operand (scalars aside), each its only reader.
+/// Returns whether `v` reaches a Transpose through elementwise nodes of one operand (scalars aside), each its only
+/// reader.
 bool transpose_follows(const graph_editor& e, value_id v) {
   for (int steps = 0; steps < 16; ++steps) {
     const node_id n = e.only_consumer(v);
@@ -118,7 +119,8 @@ bool sink_through(graph_editor& e, node_id n) {
   return e.replace(n, make_node(name, "", "Transpose", {fresh}, {out}, perm_attribute(perm)));
 }
 
-/// Returns the axis of `from` that is the `axis`-th of `to` if the two differ in dims of 1 only; nullopt if they do not.
+/// Returns the axis of `from` that is the `axis`-th of `to` if the two differ in dims of 1 only; nullopt if they do
+/// not.
 std::optional<size_t> matching_axis(const symbolic_shape& from, const symbolic_shape& to, size_t axis) {
   std::vector<size_t> a, b;
   for (size_t i = 0; i < from.size(); ++i)

@@ -23,8 +23,9 @@ struct rewrite_options {
   std::map<std::string, element_shapes> input_elements;
   /// Outputs wanted, in this order; empty means all.
   std::vector<std::string> outputs;
-  /// Whether a GPU runs the graph. Then, as part of fusion, products of the same rows become one node, with the norm in front of them, for fewer dispatches
-  /// of a decoder's step, and convolutions that cut images into patches become products.
+  /// Whether a GPU runs the graph. Then, as part of fusion, products of the same rows become one node, with the norm in
+  /// front of them, for fewer dispatches of a decoder's step, and convolutions that cut images into patches become
+  /// products.
   bool for_gpus = false;
 };
 
@@ -36,8 +37,9 @@ graph rewrite(graph g, const rewrite_options& options);
 /// caller could have given.
 void keep_defaults(graph& g);
 
-/// Returns the names of model inputs whose elements decide shapes (Reshape's shape given as an input, say): a session is
-/// specialised to their values. Found by walking back from every `op_def::host_inputs` operand through shape arithmetic.
+/// Returns the names of model inputs whose elements decide shapes (Reshape's shape given as an input, say): a session
+/// is specialised to their values. Found by walking back from every `op_def::host_inputs` operand through shape
+/// arithmetic.
 std::vector<std::string> host_inputs_of(const graph& g);
 
 /// Returns the values from which that walk starts or through which it goes: their elements decide shapes.

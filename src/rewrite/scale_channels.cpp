@@ -1,5 +1,6 @@
-// A BatchNormalization that no convolution has taken in (the first node of a DenseNet's layers) becomes a product and a sum with constants, which
-// chains of scalar functions take in: with the activation after it, one pass over the elements.
+// A BatchNormalization that no convolution has taken in (the first node of a DenseNet's layers) becomes a product and a
+// sum with constants, which chains of scalar functions take in: with the activation after it, one pass over the
+// elements.
 #include "ops/evaluate.hpp"
 #include "rewrite/batch_norm.hpp"
 #include "rewrite/match.hpp"
@@ -14,14 +15,15 @@
 namespace troupe {
 namespace {
 
-/// The constants of nodes with equal parameters, which many nodes of a file may share: scale, shift, mean, variance, their ε, and the rank.
+/// The constants of nodes with equal parameters, which many nodes of a file may share: scale, shift, mean, variance,
+/// their ε, and the rank.
 using norm_parameters = std::tuple<std::array<value_id, 4>, double, size_t>;
 struct norm_constants {
   value_id factor = no_value, shift = no_value;
 };
 
-/// Whether a float16 holds the elements, as normal numbers if they are factors: in a float16 session they become that, while BatchNormalization
-/// computes with wider ones.
+/// Whether a float16 holds the elements, as normal numbers if they are factors: in a float16 session they become that,
+/// while BatchNormalization computes with wider ones.
 bool fits_half(const weight& w, bool factors) {
   const auto fits = [&](double x) {
     return std::abs(x) <= largest_float16 && (!factors || x == 0 || std::abs(x) >= least_normal_float16);

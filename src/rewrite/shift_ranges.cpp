@@ -1,4 +1,5 @@
-// Range plus a number that the host knows (a past's length) is a Range that begins there; views between the two keep their place.
+// Range plus a number that the host knows (a past's length) is a Range that begins there; views between the two keep
+// their place.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 

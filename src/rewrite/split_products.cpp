@@ -1,8 +1,10 @@
-// A product by a constant whose columns are only read in parts (the queries, keys and values of attention, written as one product) becomes a
-// product for each part: the parts need not be copied out, and a device may run them at the same time. Where rows are known to be
-// many, one large product is worth more than that: attention reads such parts where they are (packed_heads.cpp).
+// A product by a constant whose columns are only read in parts (the queries, keys and values of attention, written as
+// one product) becomes a product for each part: the parts need not be copied out, and a device may run them at the same
+// time. Where rows are known to be many, one large product is worth more than that: attention reads such parts where
+// they are (packed_heads.cpp).
 //
-// The parts are the outputs of a Split of the last axis, or Gathers of one index each of a last axis that a Reshape cut in two.
+// The parts are the outputs of a Split of the last axis, or Gathers of one index each of a last axis that a Reshape cut
+// in two.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 
@@ -38,7 +40,8 @@ std::vector<part> parts_of_split(const graph_editor& e, node_id n, int64_t colum
   return begin == columns ? parts : std::vector<part>{};
 }
 
-/// The parts that Gathers read of a view whose last axis is a part, and the axis before it which part; empty if something else reads it.
+/// The parts that Gathers read of a view whose last axis is a part, and the axis before it which part; empty if
+/// something else reads it.
 std::vector<part> parts_of_gathers(const graph_editor& e, value_id view, int64_t columns) {
   const auto& dims = e.val(view).dims;
   if (!dims || dims->size() < 2 || !dims->back().is_constant() || e.is_output(view))

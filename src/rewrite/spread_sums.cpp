@@ -1,5 +1,6 @@
-// A constant that is added to a Concat is added to its inputs instead, where each is a constant or ends a product, which takes the sum in: the token
-// of the class and the patches of a vision transformer, whose positions are added after them, need no dispatch for that.
+// A constant that is added to a Concat is added to its inputs instead, where each is a constant or ends a product,
+// which takes the sum in: the token of the class and the patches of a vision transformer, whose positions are added
+// after them, need no dispatch for that.
 //
 //   Concat(t, A · B + bias) + p = Concat(t + p₀, A · B + bias + p₁), where t, p and so t + p₀ are constants
 #include "rewrite/match.hpp"
@@ -55,7 +56,8 @@ std::optional<sum_behind_concat> sum_at(const graph_editor& e, node_id n) {
   return std::nullopt;
 }
 
-/// Whether each input of the Concat is a constant or ends a product, and there are both: products alone write their parts of the Concat themselves.
+/// Whether each input of the Concat is a constant or ends a product, and there are both: products alone write their
+/// parts of the Concat themselves.
 bool takes_parts(const graph_editor& e, const node& concat) {
   size_t constants = 0;
   for (const value_id v : concat.inputs) {

@@ -1,10 +1,10 @@
-// What a bound session carries from run to run, and the last host copy of it: which values a run takes, when a copy is due, and
-// where the session goes back to. Plain bookkeeping: its user runs, copies, and says how that ended.
+// What a bound session carries from run to run, and the last host copy of it: which values a run takes, when a copy is
+// due, and where the session goes back to. Plain bookkeeping: its user runs, copies, and says how that ended.
 //
-// Steps are runs that ended well, counted from the one that was given all bound inputs, step 1; what it was given is step 0's state and
-// the first checkpoint. A copy is of the values of one step: these never change, so it is made while later steps run. One copy is on its
-// way at a time, and the last complete one is kept. What is on its way when the state begins anew or goes back counts for nothing:
-// the caller may repeat steps with other inputs.
+// Steps are runs that ended well, counted from the one that was given all bound inputs, step 1; what it was given is
+// step 0's state and the first checkpoint. A copy is of the values of one step: these never change, so it is made while
+// later steps run. One copy is on its way at a time, and the last complete one is kept. What is on its way when the
+// state begins anew or goes back counts for nothing: the caller may repeat steps with other inputs.
 //
 // Not thread-safe.
 #pragma once
@@ -29,14 +29,14 @@ public:
 
   /// Returns whether a run is given all bound inputs: the state begins anew with it.
   bool begins_with(const named_tensors& inputs, const run_options& options) const;
-  /// Returns what a run takes besides what it is given by name: bound inputs, for which it leaves bound outputs where they are made.
-  /// Throws `errc::invalid_input` where there is no value yet.
+  /// Returns what a run takes besides what it is given by name: bound inputs, for which it leaves bound outputs where
+  /// they are made. Throws `errc::invalid_input` where there is no value yet.
   carried_values carry(const named_tensors& inputs, const run_options& options) const;
 
   /// A run has ended well and left these values, by pair. Returns those before.
   carried_bundle advance(carried_bundle made);
-  /// The same of a run with which the state begins anew; `initial`: its bound inputs, if copies are kept. Those on devices are copied as
-  /// others are: until then there is no checkpoint. Returns the values before.
+  /// The same of a run with which the state begins anew; `initial`: its bound inputs, if copies are kept. Those on
+  /// devices are copied as others are: until then there is no checkpoint. Returns the values before.
   carried_bundle begin(carried_bundle made, named_device_tensors initial);
 
   /// Returns the values to copy now, by input; empty unless a copy is due. It is on its way from then on.

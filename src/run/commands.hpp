@@ -1,5 +1,5 @@
-// What a session machine asks for, and what it is told: plain data without promises. A shell carries the commands out, in their order,
-// and reports back; `actors/messages.hpp` sends the same structs to device actors.
+// What a session machine asks for, and what it is told: plain data without promises. A shell carries the commands out,
+// in their order, and reports back; `actors/messages.hpp` sends the same structs to device actors.
 #pragma once
 
 #include "device/device.hpp"
@@ -27,18 +27,20 @@ struct install_plan {
   device_index self = 0; // the device's index in the plan
 };
 
-/// Chunks that have become ready together; they run in this order, after all chunks sent before. Each is answered with exactly one
-/// `chunk_ended`, unless the device dies before.
+/// Chunks that have become ready together; they run in this order, after all chunks sent before. Each is answered with
+/// exactly one `chunk_ended`, unless the device dies before.
 struct run_chunks {
   std::vector<chunk_work> works;
 };
 
-/// An execution that ended early has chunks on the device: they need not be finished, but are answered. Not answered itself.
+/// An execution that ended early has chunks on the device: they need not be finished, but are answered. Not answered
+/// itself.
 struct stop_execution {
   execution_id execution = 0;
 };
 
-/// An execution that ended early has no chunk on the device any more: the device need not remember that it failed. Not answered.
+/// An execution that ended early has no chunk on the device any more: the device need not remember that it failed. Not
+/// answered.
 struct end_execution {
   execution_id execution = 0;
 };
@@ -48,8 +50,8 @@ struct retire_plan {
   uint64_t bound_plan = 0;
 };
 
-/// A run needs a value of the device elsewhere. Answered with `tensor_fetched`, after the chunks sent before, unless the device dies
-/// before.
+/// A run needs a value of the device elsewhere. Answered with `tensor_fetched`, after the chunks sent before, unless
+/// the device dies before.
 struct fetch_tensor {
   device_tensor value;
   uint64_t ticket = 0; // run_request::ticket
@@ -129,8 +131,8 @@ struct plan_installed {
   failure why; // set if the install failed; errc::device_lost means that the device is gone
 };
 
-/// A device has begun a chunk of which it knows some values already, though not their bytes: what stays in its memory. Only for the session's own
-/// good, which looks at them meanwhile. It may come after `chunk_ended`.
+/// A device has begun a chunk of which it knows some values already, though not their bytes: what stays in its memory.
+/// Only for the session's own good, which looks at them meanwhile. It may come after `chunk_ended`.
 struct chunk_begun {
   execution_id execution = 0;
   chunk_id chunk = 0;

@@ -15,8 +15,8 @@ inline bool has_open_rank(const value& v) {
   return !v.dims || has_open_elements(v);
 }
 
-/// Throws `errc::invalid_input`, naming the input, if `given`, which has the declared type, holds tensors of another type or shape than
-/// that says, or an optional more than one.
+/// Throws `errc::invalid_input`, naming the input, if `given`, which has the declared type, holds tensors of another
+/// type or shape than that says, or an optional more than one.
 void check_container(const value& declared, const tensor& given);
 
 /// Returns the rank of the tensors in a sequence or optional: dims of −1, or none if ranks differ.

@@ -15,7 +15,8 @@ int64_t single_element(const tensor& t, std::string_view what) {
   return to_int64(t.view()).front();
 }
 
-/// A tensor as rows: `outer` of them, each of `count` elements along an axis, each element `inner` bytes (strings: objects).
+/// A tensor as rows: `outer` of them, each of `count` elements along an axis, each element `inner` bytes (strings:
+/// objects).
 struct rows {
   int64_t outer = 1, count = 1, inner = 1;
 };

@@ -1,8 +1,8 @@
 // One execution of an If, Loop or Scan: which body comes next, with which inputs, and what comes out in the end.
 //
-// Pure: the session machine executes the bodies. `next` names a body until there is none left; `take` has the outputs of each;
-// `results` are the node's. Carried values are handed on as they are; scan outputs are kept and joined at the end.
-// Not thread-safe.
+// Pure: the session machine executes the bodies. `next` names a body until there is none left; `take` has the outputs
+// of each; `results` are the node's. Carried values are handed on as they are; scan outputs are kept and joined at the
+// end. Not thread-safe.
 #pragma once
 
 #include "ops/control.hpp"
@@ -17,16 +17,16 @@ public:
     std::vector<tensor> inputs;
   };
 
-  /// `inputs` are the node's, captured ones included; undefined if absent. Throws `errc::invalid_input` for a condition or
-  /// a trip count that is not one element, and for scan inputs, or sequences, of different lengths.
+  /// `inputs` are the node's, captured ones included; undefined if absent. Throws `errc::invalid_input` for a condition
+  /// or a trip count that is not one element, and for scan inputs, or sequences, of different lengths.
   control_flow(const node& n, std::vector<tensor> inputs);
 
-  /// Returns the body to execute now; nullopt if the results are complete. Throws `errc::invalid_input` for a branch that cannot be
-  /// executed (`control_call::refusals`).
+  /// Returns the body to execute now; nullopt if the results are complete. Throws `errc::invalid_input` for a branch
+  /// that cannot be executed (`control_call::refusals`).
   std::optional<body_call> next();
 
-  /// Takes the outputs of the body that `next` named. Throws `errc::invalid_input` for a condition that is not one element
-  /// and for scan outputs that change their shape.
+  /// Takes the outputs of the body that `next` named. Throws `errc::invalid_input` for a condition that is not one
+  /// element and for scan outputs that change their shape.
   void take(std::vector<tensor> outputs);
 
   /// Returns the node's outputs. `empty` has the dims of scan outputs without elements, by scan output.

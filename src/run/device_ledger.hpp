@@ -1,12 +1,15 @@
-// The memory of one device, as all sessions of the process share it: who holds how much, and who waits, first come, first served.
+// The memory of one device, as all sessions of the process share it: who holds how much, and who waits, first come,
+// first served.
 //
-// A session opens an account with each device that it uses. Who asks for more than there is waits, and no later account passes;
-// sessions that hold memory there are told, let go of plans that no run uses, least recently used first, and begin no runs until the
-// waiter has been served. An account whose turn has come is told, too; it asks again then.
+// A session opens an account with each device that it uses. Who asks for more than there is waits, and no later account
+// passes; sessions that hold memory there are told, let go of plans that no run uses, least recently used first, and
+// begin no runs until the waiter has been served. An account whose turn has come is told, too; it asks again then.
 //
-// Bytes are given back after the device has been sent what frees them, so the account that gets them comes after that in the device's order.
+// Bytes are given back after the device has been sent what frees them, so the account that gets them comes after that
+// in the device's order.
 //
-// Plain data, for one thread at a time: run/shared_ledger.hpp is the ledger of several threads, and tells those who are to be told.
+// Plain data, for one thread at a time: run/shared_ledger.hpp is the ledger of several threads, and tells those who are
+// to be told.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +42,8 @@ public:
   /// Takes `bytes`, whatever the limit, and leaves the queue.
   told take_anyway(account a, int64_t bytes);
   told give_back(account a, int64_t bytes);
-  /// Adds the account to the queue, or changes what it waits for, until others have given back `bytes`, or all that they hold.
+  /// Adds the account to the queue, or changes what it waits for, until others have given back `bytes`, or all that
+  /// they hold.
   told claim(account a, int64_t bytes);
   /// Returns whether the account is the first that waits, and has room now.
   bool may_take(account a) const;

@@ -1,9 +1,10 @@
-// One attempt at one run: what changes while a plan is executed. Bookkeeping alone; the session machine sends and receives.
+// One attempt at one run: what changes while a plan is executed. Bookkeeping alone; the session machine sends and
+// receives.
 //
-// Life: `start` a segment, `take` its ready chunks, `complete` each; when the segment is finished, start the next one. Values that
-// cross are made when the chunk that makes them is taken, and held until the last chunk that reads them has been: chunks carry
-// references, devices fill and read what these name (device/moved_value.hpp). An attempt ends early by `stop`; chunks that devices
-// still hold are then only counted (`drained`).
+// Life: `start` a segment, `take` its ready chunks, `complete` each; when the segment is finished, start the next one.
+// Values that cross are made when the chunk that makes them is taken, and held until the last chunk that reads them has
+// been: chunks carry references, devices fill and read what these name (device/moved_value.hpp). An attempt ends early
+// by `stop`; chunks that devices still hold are then only counted (`drained`).
 #pragma once
 
 #include "plan/cut/ready_set.hpp"
@@ -21,7 +22,8 @@ public:
   /// Takes the model's inputs from `request`; copies share bytes. Inputs on devices must be on the host too if
   /// `inputs_wanted_on_host` says so.
   execution(run_request_ptr request, prepared_run prepared, completion_mode mode);
-  /// One that begins before its request is there, which carries values between `pairs` and keeps no others: `give_inputs`.
+  /// One that begins before its request is there, which carries values between `pairs` and keeps no others:
+  /// `give_inputs`.
   execution(prepared_run prepared, std::shared_ptr<const std::vector<carried_pair>> pairs, completion_mode mode);
   /// One execution of a body, for a control-flow chunk of another execution; `inputs` are the body's.
   execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
@@ -45,19 +47,20 @@ public:
   /// Begins a segment on an arena slot: its first chunks are ready.
   void start(bound_plan_ptr bound, uint32_t slot);
 
-  /// Returns the work of the chunk that has been ready longest, counting it as sent: chunks after it on its device may be ready
-  /// from then on. Nullopt if none is ready.
+  /// Returns the work of the chunk that has been ready longest, counting it as sent: chunks after it on its device may
+  /// be ready from then on. Nullopt if none is ready.
   std::optional<chunk_work> take();
 
-  /// Makes one that has begun before the execution of `request`, on that slot; then completes work that it has taken before.
+  /// Makes one that has begun before the execution of `request`, on that slot; then completes work that it has taken
+  /// before.
   void give_inputs(run_request_ptr request, uint32_t slot);
   void give_inputs(chunk_work& work);
 
   /// Does what can be done of `complete` and `collect_carried` before a chunk has ended. Throws as `complete` does.
   void look_ahead(const chunk_begun& begun);
 
-  /// Takes that a chunk has made its values: other chunks may be ready from then on. Throws `errc::internal` if these are not as the
-  /// plan says.
+  /// Takes that a chunk has made its values: other chunks may be ready from then on. Throws `errc::internal` if these
+  /// are not as the plan says.
   void complete(chunk_id chunk, chunk_result& result);
 
   /// Returns whether the chunk has been sent and not ended; then counts it as ended. False: the message is spurious.
@@ -129,13 +132,14 @@ private:
   std::string home_of(value_id v) const;
   /// Returns a value for a chunk that reads it, letting go of it after the last one.
   value_ref use(value_id v);
-  /// Returns a value for the chunk to fill that makes it: one of `together`, which has room for the chunk's, if the run keeps it and that is not null.
+  /// Returns a value for the chunk to fill that makes it: one of `together`, which has room for the chunk's, if the run
+  /// keeps it and that is not null.
   value_ref value_to_make(value_id v, const std::shared_ptr<std::vector<moved_value>>& together) const;
   void check_made(value_id v) const;
   /// Whether the plan's binding states a value's dims.
   bool has_planned_dims(value_id v) const { return source().segment_of_value[v] <= bound_->segment; }
-  /// Moves what the run hands on to `carried_` if all of it is there, on a device alone, and nobody else wants it: so no reference to it is
-  /// counted, which the next run's threads do at that time.
+  /// Moves what the run hands on to `carried_` if all of it is there, on a device alone, and nobody else wants it: so
+  /// no reference to it is counted, which the next run's threads do at that time.
   void hand_on();
 
   /// What is known of a value that crosses.

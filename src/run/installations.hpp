@@ -1,6 +1,6 @@
-// Bound plans on their devices: installed before their first chunk, retired when the cache has let go of them and no execution runs
-// them. Arena slots belong to layouts, which bound plans share: a slot's memory serves one execution after the other, whatever their
-// dims. Not thread-safe: a session machine is the only user.
+// Bound plans on their devices: installed before their first chunk, retired when the cache has let go of them and no
+// execution runs them. Arena slots belong to layouts, which bound plans share: a slot's memory serves one execution
+// after the other, whatever their dims. Not thread-safe: a session machine is the only user.
 #pragma once
 
 #include "run/commands.hpp"
@@ -29,12 +29,13 @@ public:
 
   void add_device(std::shared_ptr<ledger_account> account);
 
-  /// Installs `bound` where it is not installed, and takes an arena slot for an execution of it: one that is free, or one more. Returns
-  /// nullopt if there is no memory for it: see `waits`.
+  /// Installs `bound` where it is not installed, and takes an arena slot for an execution of it: one that is free, or
+  /// one more. Returns nullopt if there is no memory for it: see `waits`.
   std::optional<uint32_t> take_slot(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   /// The same, whatever the devices' limits.
   uint32_t take_slot_anyway(const bound_plan_ptr& bound, const planned_model_ptr& planned);
-  /// Installs `bound` where it is not installed, without a slot, if the memory that its plan's weights take is taken already.
+  /// Installs `bound` where it is not installed, without a slot, if the memory that its plan's weights take is taken
+  /// already.
   void install_ahead(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   /// Gives a slot back. A bound plan that was evicted goes with its last execution.
   void leave(uint64_t bound_plan, uint32_t slot);

@@ -1,5 +1,5 @@
-// What a session holds of one device's memory, as its machine sees it: an account with the device's ledger (device_ledger.hpp). Used by
-// one thread at a time.
+// What a session holds of one device's memory, as its machine sees it: an account with the device's ledger
+// (device_ledger.hpp). Used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ class ledger_account {
 public:
   virtual ~ledger_account() = default;
 
-  /// Takes `bytes`; or returns false and, if others have what is missing, waits in the queue until it is told to ask again.
+  /// Takes `bytes`; or returns false and, if others have what is missing, waits in the queue until it is told to ask
+  /// again.
   virtual bool take(int64_t bytes) = 0;
   /// Takes `bytes`, whatever the limit: the device has the last word.
   virtual void take_anyway(int64_t bytes) = 0;

@@ -29,12 +29,12 @@ struct model {
 };
 using model_ptr = std::shared_ptr<const model>;
 
-/// Checks a graph and the options against it, and reads the saved plan. Throws `errc::invalid_model`, `errc::unsupported`,
-/// `errc::invalid_argument`, `errc::invalid_plan`, `errc::io`.
+/// Checks a graph and the options against it, and reads the saved plan. Throws `errc::invalid_model`,
+/// `errc::unsupported`, `errc::invalid_argument`, `errc::invalid_plan`, `errc::io`.
 model_ptr make_model(graph source, session_options options, double load_ms);
 
-/// What a run is given: tensors in the host's memory, and those that are on devices, by name, or carried on by a bound session (null: it
-/// carries nothing). An input may be both in the host's memory and elsewhere: then both are the same.
+/// What a run is given: tensors in the host's memory, and those that are on devices, by name, or carried on by a bound
+/// session (null: it carries nothing). An input may be both in the host's memory and elsewhere: then both are the same.
 struct given_inputs {
   const named_tensors& tensors;
   const named_device_tensors& residents;
@@ -45,9 +45,11 @@ struct given_inputs {
     dtype type = dtype::undefined;
     const shape* dims = nullptr;
   };
-  /// Returns what is given for the model's input `i`; nullopt if nothing is. The type is undefined if what is given holds no tensor.
+  /// Returns what is given for the model's input `i`; nullopt if nothing is. The type is undefined if what is given
+  /// holds no tensor.
   std::optional<facts> find(const model& m, size_t i) const;
-  /// Returns the model's input `i` in the host's memory, undefined if it is not there; sequences and optionals always are.
+  /// Returns the model's input `i` in the host's memory, undefined if it is not there; sequences and optionals always
+  /// are.
   tensor on_host(const model& m, size_t i) const;
   /// Whether values may be on devices between runs.
   bool stay() const { return !residents.empty() || (carried && !carried->empty()); }
@@ -57,15 +59,15 @@ struct given_inputs {
 /// device.
 std::map<std::string, tensor> given_defaults(const model& m, const given_inputs& inputs);
 
-/// Returns what is given for each of the model's inputs. Throws `errc::invalid_input` if it is not what the model declares: missing, extra, of
-/// wrong type, rank or dims. Dims that share a symbol are compared when the plan is bound.
+/// Returns what is given for each of the model's inputs. Throws `errc::invalid_input` if it is not what the model
+/// declares: missing, extra, of wrong type, rank or dims. Dims that share a symbol are compared when the plan is bound.
 std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs& inputs);
 
 /// Throws `errc::invalid_argument` if `keep` names what is not an output, or one twice.
 void check_kept(const model& m, const std::vector<std::string>& keep);
 
-/// Returns the positions of outputs that are the next run's inputs. Throws `errc::invalid_argument` if they cannot be: names that do not
-/// exist or are bound twice, types or shapes that cannot fit.
+/// Returns the positions of outputs that are the next run's inputs. Throws `errc::invalid_argument` if they cannot be:
+/// names that do not exist or are bound twice, types or shapes that cannot fit.
 std::vector<carried_pair> check_bindings(const model& m, const std::vector<output_binding>& bindings);
 
 struct planned_model;
@@ -105,11 +107,12 @@ struct planned_model {
   const crossing& at(value_id v) const { return crossings[crossing_of[v]]; }
 };
 
-/// Returns whether the plan, or that of one of its bodies, runs anything on a device (an index among the engine's devices).
+/// Returns whether the plan, or that of one of its bodies, runs anything on a device (an index among the engine's
+/// devices).
 bool runs_on(const planned_model& p, size_t device);
 
-/// Reads off a plan what running it needs, its bodies' included. `devices`: the plan's real devices, as indices among all of the engine's.
-/// `output_names`, `program_input`: see `planned_model`; bodies have none.
+/// Reads off a plan what running it needs, its bodies' included. `devices`: the plan's real devices, as indices among
+/// all of the engine's. `output_names`, `program_input`: see `planned_model`; bodies have none.
 planned_model_ptr describe_plan(std::shared_ptr<const plan> compiled, const std::vector<size_t>& devices,
                                 std::vector<std::string> output_names = {}, std::vector<size_t> program_input = {});
 

@@ -1,4 +1,5 @@
-// What a session makes before a run asks for it: the plan when the model is loaded, the binding of a decoder's next step.
+// What a session makes before a run asks for it: the plan when the model is loaded, the binding of a decoder's next
+// step.
 #include "run/session_plans.hpp"
 
 #include "plan/place/policies.hpp"

@@ -42,8 +42,9 @@ struct carried_pair {
   size_t output = 0, input = 0;
 };
 
-/// A value that a bound session hands from run to run. A decoder has many, and its steps are short: what a chunk has left on a device goes on as it is, so that
-/// no reference to a handle is counted, in a cache line that another thread has touched last.
+/// A value that a bound session hands from run to run. A decoder has many, and its steps are short: what a chunk has
+/// left on a device goes on as it is, so that no reference to a handle is counted, in a cache line that another thread
+/// has touched last.
 class carried_value {
 public:
   carried_value() = default;
@@ -110,8 +111,9 @@ struct run_request {
 };
 using run_request_ptr = std::shared_ptr<run_request>;
 
-/// Returns a caller's time limit; nullopt if there is none: zero, and more than a hundred years, such as milliseconds::max(),
-/// with which clocks would overflow. Throws `errc::invalid_argument` where it is negative, naming it by `name`.
+/// Returns a caller's time limit; nullopt if there is none: zero, and more than a hundred years, such as
+/// milliseconds::max(), with which clocks would overflow. Throws `errc::invalid_argument` where it is negative, naming
+/// it by `name`.
 std::optional<std::chrono::milliseconds> time_limit(std::chrono::milliseconds given, std::string_view name);
 
 } // namespace troupe

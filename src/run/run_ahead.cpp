@@ -5,8 +5,8 @@
 namespace troupe {
 namespace {
 
-/// Returns whether types and dims of its inputs say all about a run of this plan: each of the model's is one of the program's, and none is a
-/// container.
+/// Returns whether types and dims of its inputs say all about a run of this plan: each of the model's is one of the
+/// program's, and none is a container.
 bool depends_on_dims_alone(const planned_model& planned) {
   const graph& program = *planned.compiled->program;
   const auto is_plain = [&](value_id v) { return !is_container(program.values[v].type) && program.values[v].dims; };

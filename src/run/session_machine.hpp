@@ -1,18 +1,20 @@
-// A session as a state machine: what is reported to it, and the time, go in; commands come out (run/commands.hpp). No actors, no
-// threads, no devices: the coordinator (actors/) is one shell around it, a test or a simulator another.
+// A session as a state machine: what is reported to it, and the time, go in; commands come out (run/commands.hpp). No
+// actors, no threads, no devices: the coordinator (actors/) is one shell around it, a test or a simulator another.
 //
-// `session_plans` decides what is executed, the plan where, `ready_set` when; the machine translates: a run into an execution, ready
-// chunks into `run_chunks`, each `chunk_ended` into the chunks that it makes ready. Several executions are in flight side by side, each
-// on an arena slot of its own. Each run is answered exactly once.
+// `session_plans` decides what is executed, the plan where, `ready_set` when; the machine translates: a run into an
+// execution, ready chunks into `run_chunks`, each `chunk_ended` into the chunks that it makes ready. Several executions
+// are in flight side by side, each on an arena slot of its own. Each run is answered exactly once.
 //
-// Plans are made elsewhere: what is not there is asked for (`plan_wanted`), and the run that wants it goes on after `planned`.
+// Plans are made elsewhere: what is not there is asked for (`plan_wanted`), and the run that wants it goes on after
+// `planned`.
 //
-// Failure: a chunk that fails ends its run with one error that names the device. If a device is lost, every execution on it is planned
-// again on the devices left and starts over from the kept inputs, under a new execution id, so that late reports of the old attempt
-// find nothing.
+// Failure: a chunk that fails ends its run with one error that names the device. If a device is lost, every execution
+// on it is planned again on the devices left and starts over from the kept inputs, under a new execution id, so that
+// late reports of the old attempt find nothing.
 //
-// Control flow: a chunk on a device of kind `control` is executed here, body by body, each an execution of its own that says for which
-// chunk it is (`execution::purpose`). All executions of a run share its request: they fail, are cancelled and start over together.
+// Control flow: a chunk on a device of kind `control` is executed here, body by body, each an execution of its own that
+// says for which chunk it is (`execution::purpose`). All executions of a run share its request: they fail, are
+// cancelled and start over together.
 //
 // An execution that ended early stays in the book until its last chunk is answered: only then is its slot free.
 // Not thread-safe.
@@ -29,8 +31,8 @@ namespace troupe {
 
 class session_machine {
 public:
-  /// `devices` are those of the engine, in the order in which plans and events number them, each with an account whose listener leads
-  /// to `on_memory_changed`. The machine becomes the only user of `plans`.
+  /// `devices` are those of the engine, in the order in which plans and events number them, each with an account whose
+  /// listener leads to `on_memory_changed`. The machine becomes the only user of `plans`.
   session_machine(const std::vector<device_info>& devices, ledger_accounts accounts,
                   std::shared_ptr<session_plans> plans, completion_mode completion);
 
@@ -50,8 +52,8 @@ public:
   void cancel(uint64_t ticket);
   /// Takes a device out for good; its runs start over on those left.
   void lose_device(size_t device, const std::string& why);
-  /// A device leaves in order: as soon as another one is left, runs that begin use it no more, while those in flight go on there. When
-  /// nothing of the session needs it: `let_device_go`. It still gives values back, until it is lost.
+  /// A device leaves in order: as soon as another one is left, runs that begin use it no more, while those in flight go
+  /// on there. When nothing of the session needs it: `let_device_go`. It still gives values back, until it is lost.
   void leave_device(size_t device, const std::string& why);
   /// Adds a device after the others; runs that begin from now on may use it.
   void add_device(const device_info& device, std::shared_ptr<ledger_account> account);
@@ -64,8 +66,9 @@ public:
 
   /// Swaps `into` with the commands since the last call; its old content is dropped. To be called after each event.
   void take_commands(std::vector<command>& into);
-  /// Does what no answer waits for: frees what the attempt that ended last held, and has the run that is likely to follow the one that
-  /// has begun last bound and installed. To be called when the commands are carried out. Returns whether it has made others.
+  /// Does what no answer waits for: frees what the attempt that ended last held, and has the run that is likely to
+  /// follow the one that has begun last bound and installed. To be called when the commands are carried out. Returns
+  /// whether it has made others.
   bool use_spare_time();
 
   // -- what a shell asks
@@ -173,7 +176,8 @@ private:
   void make_ahead(prepared_run next, execution_id after);
   /// Takes that an execution knows what it hands on.
   void expect_next(const execution& before);
-  /// Begins the run that was made ahead, if it is the one that is asked for; else what was made ahead goes. Returns null if nothing has begun.
+  /// Begins the run that was made ahead, if it is the one that is asked for; else what was made ahead goes. Returns
+  /// null if nothing has begun.
   execution* begin_ahead(const run_request_ptr& request);
   void answer_query(uint64_t query, const named_tensors& inputs, const plan_outcome& made);
   /// Returns the runs that cannot begin before a plan is made.
@@ -190,8 +194,8 @@ private:
   device_tensor resident_of(const run_request& request, const std::string& input) const;
   /// Asks for host copies of all device inputs; answers when they are there.
   void fetch_all(const run_request_ptr& request);
-  /// Asks for host copies of the device inputs `names` that have none yet; returns whether there are such: then the attempt is
-  /// started again when they have come.
+  /// Asks for host copies of the device inputs `names` that have none yet; returns whether there are such: then the
+  /// attempt is started again when they have come.
   bool await_host_copies(const run_request_ptr& request, const std::vector<std::string>& names);
   /// Ends a run that waits for host copies; returns whether it does.
   bool end_fetching(uint64_t ticket, const failure& why);
@@ -202,30 +206,33 @@ private:
   size_t home_of(const resident& value) const;
 
   // -- memory (session_memory.cpp)
-  /// Returns an arena slot for an execution of `bound`, on which devices have it from now on. If there is no memory for it: lets go of
-  /// bound plans that nobody runs; if that is not enough and other runs, or sessions, hold what is missing, lets the run wait and
-  /// returns nullopt.
+  /// Returns an arena slot for an execution of `bound`, on which devices have it from now on. If there is no memory for
+  /// it: lets go of bound plans that nobody runs; if that is not enough and other runs, or sessions, hold what is
+  /// missing, lets the run wait and returns nullopt.
   std::optional<uint32_t> take_slot(const execution& e, const bound_plan_ptr& bound);
   /// Returns whether others are first: runs that wait, or sessions that lack memory which is held here.
   bool must_wait() const { return !waiting_.empty() || installed_.others_lack(); }
-  /// Lets go of bound plans that nobody runs, least recently used first, while other sessions lack memory; gives back what is freed.
+  /// Lets go of bound plans that nobody runs, least recently used first, while other sessions lack memory; gives back
+  /// what is freed.
   void share_memory();
   void wait(const run_request_ptr& request);
-  /// If a device lacked memory for its part of a bound plan: lets go of bound plans that nobody runs, or, if that was not it, plans
-  /// with less memory; starts the bound plan's executions over. Returns whether that was the failure.
+  /// If a device lacked memory for its part of a bound plan: lets go of bound plans that nobody runs, or, if that was
+  /// not it, plans with less memory; starts the bound plan's executions over. Returns whether that was the failure.
   bool make_room(size_t device, const bound_plan_ptr& bound, const failure& why);
-  /// Starts an execution over whose next segment does not fit, by a plan in which it does; between segments nothing of it is in
-  /// flight. A body's alone starts over if its plan is for the devices as they are. Throws if there is no such plan.
+  /// Starts an execution over whose next segment does not fit, by a plan in which it does; between segments nothing of
+  /// it is in flight. A body's alone starts over if its plan is for the devices as they are. Throws if there is no such
+  /// plan.
   void start_over_spilled(execution& e, const memory_shortage& why);
-  /// If other runs are in flight, whose memory comes back: lets the execution's run wait until one of them has ended. Returns whether it
-  /// waits.
+  /// If other runs are in flight, whose memory comes back: lets the execution's run wait until one of them has ended.
+  /// Returns whether it waits.
   bool wait_for_memory(const execution& e);
   /// Returns whether executions of other runs are in the book: each wakes those that wait when it ends.
   bool others_in_flight(const run_request_ptr& request) const;
   /// Ends a run that waits for memory; returns whether it does. Those after it may have room if it had none.
   bool end_waiting(uint64_t ticket, const failure& why);
-  /// Starts the runs that wait for memory again, the first first, until one has to wait. `ended` is the run of an execution that has
-  /// left the book, or null: if it waits itself, for what others hold, it goes on waiting for them. None while other sessions lack memory.
+  /// Starts the runs that wait for memory again, the first first, until one has to wait. `ended` is the run of an
+  /// execution that has left the book, or null: if it waits itself, for what others hold, it goes on waiting for them.
+  /// None while other sessions lack memory.
   void resume_waiting(const run_request_ptr& ended);
   void let_go(uint64_t bound_plan) {
     plans_->forget_bound_plan(bound_plan);
@@ -244,14 +251,16 @@ private:
   void end_early(execution& e, const failure& why);
   /// Ends what still goes on for a run that has been answered: its execution and those of bodies.
   void end_all(const run_request_ptr& request);
-  /// Says to the devices that hold chunks of an execution that it ended early: the flag that chunks share does not reach other hosts.
+  /// Says to the devices that hold chunks of an execution that it ended early: the flag that chunks share does not
+  /// reach other hosts.
   void tell_stopped(const execution& e);
   /// Starts a run over from its inputs, by a plan for the devices as they are.
   void start_over(const run_request_ptr& request);
-  /// Starts the runs over that execute a bound plan which a device refuses because it has no kernel for the dims, by plans for these
-  /// dims; those for which there is none end for the reason `why`.
+  /// Starts the runs over that execute a bound plan which a device refuses because it has no kernel for the dims, by
+  /// plans for these dims; those for which there is none end for the reason `why`.
   void plan_exactly(const bound_plan_ptr& bound, const failure& why);
-  /// Calls `work(execution)` for those that run a bound plan and have not ended early, also if that ends others of them.
+  /// Calls `work(execution)` for those that run a bound plan and have not ended early, also if that ends others of
+  /// them.
   template <class Work>
   void for_each_running(uint64_t bound_plan, Work work) {
     for (execution_id id :

@@ -49,8 +49,8 @@ void session_machine::fulfil(const begin_segment& next, const plan_outcome& made
 }
 
 bool session_machine::use_spare_time() {
-  // It may be of many pieces, and this the caller's thread. It ends here if there is no memory for handing it over, or if it has handed these
-  // pieces on: what a thread has allocated it finds again soonest where it has freed it itself.
+  // It may be of many pieces, and this the caller's thread. It ends here if there is no memory for handing it over, or
+  // if it has handed these pieces on: what a thread has allocated it finds again soonest where it has freed it itself.
   if (ended_ && !ended_->has_handed_on())
     capture([&] { troupe::let_go(std::move(ended_)); });
   ended_ = nullptr;

@@ -13,7 +13,8 @@
 namespace troupe {
 namespace {
 
-/// How many specialisations, plans, bound plans and layouts a session keeps; of bound plans and layouts two more for each body.
+/// How many specialisations, plans, bound plans and layouts a session keeps; of bound plans and layouts two more for
+/// each body.
 constexpr size_t max_plans = 2 * specialisations::most; // those for the devices as they are, and as they were
 constexpr size_t max_bound_plans = 64;
 constexpr size_t max_layouts = 16;

@@ -1,17 +1,18 @@
 // What a session knows about its model: from inputs to a bound plan, with everything cached that can be used again.
 //
-// Nothing is made here: a lookup finds what is there, or returns the job that makes what is missing (run/plan_job.hpp) and is asked again
-// after that. One job at a time. So a lookup never waits for a rewrite, a plan or a binding.
+// Nothing is made here: a lookup finds what is there, or returns the job that makes what is missing (run/plan_job.hpp)
+// and is asked again after that. One job at a time. So a lookup never waits for a rewrite, a plan or a binding.
 //
-// If a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices; if it has no kernel
-// for a binding's dims, one made for these dims. A body's binding has the memory that the executions around it leave.
+// If a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices; if it has no
+// kernel for a binding's dims, one made for these dims. A body's binding has the memory that the executions around it
+// leave.
 //
-// Three levels, each a cache: the model is specialised to the ranks of inputs whose shape the file does not state and to the
-// values of inputs that decide shapes (rewrite), planned for a device set, and bound to concrete dims. A change of any of
-// them is a miss. Plans are kept by `plan_key`: a device set and free memory that were there before, or nearly, find the plan that
-// was made for them. Bound plans hold memory on devices: a change of the device set forgets all of them, the eviction of a plan
-// its own. They share arena layouts, by buckets of their dims (plan/bind/layout_buckets.hpp).
-// Not thread-safe: the session machine is the only user.
+// Three levels, each a cache: the model is specialised to the ranks of inputs whose shape the file does not state and
+// to the values of inputs that decide shapes (rewrite), planned for a device set, and bound to concrete dims. A change
+// of any of them is a miss. Plans are kept by `plan_key`: a device set and free memory that were there before, or
+// nearly, find the plan that was made for them. Bound plans hold memory on devices: a change of the device set forgets
+// all of them, the eviction of a plan its own. They share arena layouts, by buckets of their dims
+// (plan/bind/layout_buckets.hpp). Not thread-safe: the session machine is the only user.
 #pragma once
 
 #include "plan/bind/layout_buckets.hpp"
@@ -38,8 +39,8 @@ struct prepared_run {
 
 class session_plans {
 public:
-  /// `lost`: those of the devices, by index, that are lost already. `only`: the names of the devices that plans may use, in the order of
-  /// plans; empty: all.
+  /// `lost`: those of the devices, by index, that are lost already. `only`: the names of the devices that plans may
+  /// use, in the order of plans; empty: all.
   session_plans(model_ptr m, std::vector<device_info> devices, const std::vector<size_t>& lost = {},
                 std::vector<std::string> only = {});
   session_plans(const session_plans&) = delete; // its jobs refer to it
@@ -51,16 +52,16 @@ public:
     hash128 hash;                         // of the program
     planned_model_ptr planned;
   };
-  /// Plans ahead, so that a model's errors show when it is loaded. Returns nulls if that needs inputs. `other`: what this has returned for
-  /// other devices; the same model is not rewritten again then.
+  /// Plans ahead, so that a model's errors show when it is loaded. Returns nulls if that needs inputs. `other`: what
+  /// this has returned for other devices; the same model is not rewritten again then.
   ahead prepare_ahead(const ahead& other = {});
 
-  /// Returns what a run with these inputs executes, or the job for what is missing; `made`: how jobs for it have ended since it was first
-  /// asked for. Throws what checking throws.
+  /// Returns what a run with these inputs executes, or the job for what is missing; `made`: how jobs for it have ended
+  /// since it was first asked for. Throws what checking throws.
   std::variant<prepared_run, plan_job> prepare(const given_inputs& inputs, const plan_outcome& made = {});
 
-  /// Returns the run that is likely to follow, without its bound plan if that is not made yet: a decoder's next step. To be told of one run
-  /// after the other.
+  /// Returns the run that is likely to follow, without its bound plan if that is not made yet: a decoder's next step.
+  /// To be told of one run after the other.
   std::optional<prepared_run> likely_next(const prepared_run& run);
   /// Returns the job that binds it, and what that has made: null if there is no memory for it.
   plan_job bind_job(const prepared_run& next);
@@ -79,25 +80,26 @@ public:
   /// Throws if the outputs that a run keeps are not the model's.
   void check_kept(const std::vector<std::string>& keep) const { troupe::check_kept(*model_, keep); }
 
-  /// Returns what an execution of a body with these inputs executes, or the job for what is missing; `around` are the symbols' values in
-  /// the execution that it is for, `taken` the bytes that the run uses meanwhile, by device of the plan. Throws `errc::invalid_input`
-  /// if the inputs are not what was planned, `memory_shortage`.
+  /// Returns what an execution of a body with these inputs executes, or the job for what is missing; `around` are the
+  /// symbols' values in the execution that it is for, `taken` the bytes that the run uses meanwhile, by device of the
+  /// plan. Throws `errc::invalid_input` if the inputs are not what was planned, `memory_shortage`.
   std::variant<prepared_run, plan_job> prepare_body(const planned_model_ptr& body, std::span<const tensor> inputs,
                                                     const bindings& around, std::vector<int64_t> taken,
                                                     const plan_outcome& made = {});
 
-  /// Returns whether a plan is for the devices as they are: none of them has been removed since. What spills goes to the devices of
-  /// its plan, so bodies of another plan cannot spill any more: `prepare_body` throws `memory_shortage` then.
+  /// Returns whether a plan is for the devices as they are: none of them has been removed since. What spills goes to
+  /// the devices of its plan, so bodies of another plan cannot spill any more: `prepare_body` throws `memory_shortage`
+  /// then.
   bool is_current(const planned_model& planned) const { return planned.devices == usable_; }
 
-  /// Returns a segment of the run's plan bound to its symbols, or the job for it, which ends with `memory_shortage` if it does not fit
-  /// (see `spill`). Throws it where it does not fit beside what is taken.
+  /// Returns a segment of the run's plan bound to its symbols, or the job for it, which ends with `memory_shortage` if
+  /// it does not fit (see `spill`). Throws it where it does not fit beside what is taken.
   std::variant<bound_plan_ptr, plan_job> bind(prepared_run& run, uint32_t segment, const plan_outcome& made = {});
-  /// Sees to it that the next run with the binding that `run` began with gets a plan in which all segments fit that `run.symbols`
-  /// state, or `errc::out_of_memory` if there is none; `why` is how it did not.
+  /// Sees to it that the next run with the binding that `run` began with gets a plan in which all segments fit that
+  /// `run.symbols` state, or `errc::out_of_memory` if there is none; `why` is how it did not.
   void spill(const prepared_run& run, const memory_shortage& why);
-  /// Sees to it that the next run gets a plan for these dims if a device has refused its part of the binding, because its kernels are
-  /// for others. Returns false if such a plan was refused, or if a saved plan says what runs where.
+  /// Sees to it that the next run gets a plan for these dims if a device has refused its part of the binding, because
+  /// its kernels are for others. Returns false if such a plan was refused, or if a saved plan says what runs where.
   bool plan_exactly(const prepared_run& run);
 
   /// Returns whether plans may use a device (an index among the engine's devices), as long as it lives.
@@ -106,8 +108,8 @@ public:
   void add_device(const device_info& device);
   /// Removes a device (an index among the engine's devices) from the set.
   void remove_device(size_t device);
-  /// Takes note that a device could not give the `needed` bytes of a plan, whatever it had claimed: from here on it counts as
-  /// having an eighth less, which is another `plan_key`.
+  /// Takes note that a device could not give the `needed` bytes of a plan, whatever it had claimed: from here on it
+  /// counts as having an eighth less, which is another `plan_key`.
   void lower_memory(size_t device, int64_t needed);
   /// Believes again what devices claim.
   void restore_memory();

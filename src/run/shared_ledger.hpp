@@ -1,5 +1,5 @@
-// A device's ledger (run/device_ledger.hpp) as the sessions of several threads use it: under a lock, and accounts are told what concerns
-// them.
+// A device's ledger (run/device_ledger.hpp) as the sessions of several threads use it: under a lock, and accounts are
+// told what concerns them.
 #pragma once
 
 #include "run/device_ledger.hpp"
@@ -18,12 +18,12 @@ public:
   /// `limit`: bytes that plans may use.
   explicit shared_ledger(int64_t limit) : ledger_(limit) {}
 
-  /// Opens a session's account; `notify` is called after changes that concern it: it should look again. It is called without
-  /// locks, from whichever thread made the change.
+  /// Opens a session's account; `notify` is called after changes that concern it: it should look again. It is called
+  /// without locks, from whichever thread made the change.
   std::unique_ptr<ledger_account> open(std::function<void()> notify);
 
-  /// Sessions of other processes, which the ledger does not know, lack so many bytes that are held here: until these are given back,
-  /// they are waited for as a session is that waits. 0: they lack none any more.
+  /// Sessions of other processes, which the ledger does not know, lack so many bytes that are held here: until these
+  /// are given back, they are waited for as a session is that waits. 0: they lack none any more.
   void claim(int64_t bytes);
 
 private:

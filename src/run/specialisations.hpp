@@ -27,8 +27,8 @@ struct specialisation {
   bool of_numbers = false;       // it is for inputs of certain dims
   bool has_symbolic_form = true; // else only programs of numbers can be made of the model
   std::vector<dim> nonnegative{}; // what its shapes take to be ≥ 0: see ops/nonempty_dims.hpp
-  /// Of the plans on the devices as they are, for values that come and go and for those that stay on devices; nullopt until
-  /// it is asked for.
+  /// Of the plans on the devices as they are, for values that come and go and for those that stay on devices; nullopt
+  /// until it is asked for.
   std::array<std::optional<hash128>, 2> keys;
 };
 
@@ -47,16 +47,17 @@ public:
   /// What `check_inputs` has returned.
   using input_facts = std::vector<given_inputs::facts>;
 
-  /// Returns the one for inputs that have been checked; null if it is not there: see `job`. Valid until the next is kept.
+  /// Returns the one for inputs that have been checked; null if it is not there: see `job`. Valid until the next is
+  /// kept.
   specialisation* find(const given_inputs& inputs, const input_facts& given);
-  /// Returns the job that makes the one for these inputs, adding the milliseconds that it takes to `spent`. `on_cpus`: no device is a
-  /// GPU.
+  /// Returns the job that makes the one for these inputs, adding the milliseconds that it takes to `spent`. `on_cpus`:
+  /// no device is a GPU.
   plan_job job(const given_inputs& inputs, const input_facts& given, bool on_cpus, double& spent);
   /// Keeps one that was made already, of the same model.
   void keep(const given_inputs& inputs, specialisation made);
 
-  /// Returns the symbols' values that the inputs' dims, which `given` says for each of the model's, and the session's options state. Throws
-  /// `errc::invalid_input` if they contradict each other.
+  /// Returns the symbols' values that the inputs' dims, which `given` says for each of the model's, and the session's
+  /// options state. Throws `errc::invalid_input` if they contradict each other.
   bindings symbols(const specialisation& s, const input_facts& given) const;
   /// Returns which dims of one name differ, in words; empty if none do.
   std::string contradiction(const input_facts& given) const { return shared_.describe(dims_in(given)); }

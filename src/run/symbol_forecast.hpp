@@ -1,4 +1,5 @@
-// Which dims the next run will have, from those of the runs before: a decoder's caches grow by the same amount from step to step.
+// Which dims the next run will have, from those of the runs before: a decoder's caches grow by the same amount from
+// step to step.
 #pragma once
 
 #include "troupe/dim.hpp"
@@ -10,8 +11,8 @@ namespace troupe {
 
 class symbol_forecast {
 public:
-  /// Takes the symbols of a run. Returns those of the next if some have grown, none has become smaller, and all have changed by as much as
-  /// the time before; nullopt if not.
+  /// Takes the symbols of a run. Returns those of the next if some have grown, none has become smaller, and all have
+  /// changed by as much as the time before; nullopt if not.
   std::optional<bindings> next(const bindings& now);
 
 private:

@@ -79,8 +79,8 @@ struct layered_options {
 /// one of the layer before. Throws `errc::invalid_argument` for parameters out of their ranges.
 cost_matrix random_layers(const layered_options& options, uint32_t devices, uint64_t seed);
 
-/// Returns such a graph without costs: each task's work is uniform in [0, 2 · work), each edge's bytes in [0, 2 · bytes). Of the options,
-/// tasks, shape and out degree count.
+/// Returns such a graph without costs: each task's work is uniform in [0, 2 · work), each edge's bytes in [0, 2 ·
+/// bytes). Of the options, tasks, shape and out degree count.
 task_graph layers(const layered_options& options, double work, double bytes, uint64_t seed);
 
 // -- costs

@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t longest_line = 64;
 
-/// Returns whether there was another line; of one that is too long, as much as shows that. Hostile files have lines without end.
+/// Returns whether there was another line; of one that is too long, as much as shows that. Hostile files have lines
+/// without end.
 bool next_line(std::istream& in, std::string& line) {
   line.clear();
   int c = in.get();

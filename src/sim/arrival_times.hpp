@@ -7,16 +7,17 @@
 
 namespace troupe::sim {
 
-/// Returns the times of requests in seconds, ascending, for processes other than `closed`. A Poisson process begins with a request at 0; its
-/// gaps are drawn by inversion, so that equal seeds give equal times everywhere.
+/// Returns the times of requests in seconds, ascending, for processes other than `closed`. A Poisson process begins
+/// with a request at 0; its gaps are drawn by inversion, so that equal seeds give equal times everywhere.
 std::vector<double> arrival_times(const arrivals& how, size_t requests, uint64_t seed);
 
 /// The latest time that a request may come at, in seconds, and how many times a list may have.
 inline constexpr double latest_arrival_s = 1e9;
 inline constexpr size_t most_arrivals = 10'000'000;
 
-/// Reads a file with a time in seconds a line; empty lines count for nothing. Throws `errc::io` if it cannot be read, and
-/// `errc::invalid_argument`, naming the line, unless the times are from 0 to `latest_arrival_s`, ascending, and 1 to `most_arrivals`.
+/// Reads a file with a time in seconds a line; empty lines count for nothing. Throws `errc::io` if it cannot be read,
+/// and `errc::invalid_argument`, naming the line, unless the times are from 0 to `latest_arrival_s`, ascending, and 1
+/// to `most_arrivals`.
 arrivals listed_arrivals(const std::filesystem::path& file);
 
 } // namespace troupe::sim

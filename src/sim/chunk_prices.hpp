@@ -1,5 +1,5 @@
-// What the chunks of a bound plan cost virtual devices: the cost model's seconds for what a device does alone, and bytes with their routes for
-// what may share links.
+// What the chunks of a bound plan cost virtual devices: the cost model's seconds for what a device does alone, and
+// bytes with their routes for what may share links.
 #pragma once
 
 #include "plan/predict.hpp"
@@ -33,12 +33,12 @@ struct device_routes {
   std::vector<link_index> from_session, to_session; // beside those, if the other end is the session's host
 };
 
-/// Adds a cluster's links; returns the routes of its devices, in their order. Each host has a link of its own in each direction, which its
-/// devices share; what the session's carries all other hosts share.
+/// Adds a cluster's links; returns the routes of its devices, in their order. Each host has a link of its own in each
+/// direction, which its devices share; what the session's carries all other hosts share.
 std::vector<device_routes> add_links(const cluster& c, shared_links& links);
 
-/// Returns the prices of the segment's chunks, by chunk; those of other segments, and of control flow, are empty. `routes`: by the plan's real
-/// devices.
+/// Returns the prices of the segment's chunks, by chunk; those of other segments, and of control flow, are empty.
+/// `routes`: by the plan's real devices.
 std::vector<chunk_price> price(const bound_plan& bound, std::span<const device_routes* const> routes);
 
 } // namespace troupe::sim

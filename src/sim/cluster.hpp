@@ -1,4 +1,5 @@
-// Clusters that need not exist: devices, the hosts that they are in, and the links between, as JSON ([README](README.md) has the format).
+// Clusters that need not exist: devices, the hosts that they are in, and the links between, as JSON
+// ([README](README.md) has the format).
 #pragma once
 
 #include "plan/device_info.hpp"
@@ -18,7 +19,8 @@ struct shared_link {
   bool operator==(const shared_link&) const = default;
 };
 
-/// What the session's process takes in from other hosts and gives out to them, all together: one thread of it moves the bytes.
+/// What the session's process takes in from other hosts and gives out to them, all together: one thread of it moves the
+/// bytes.
 struct own_network {
   double in_bytes_per_s = std::numeric_limits<double>::infinity();
   double out_bytes_per_s = std::numeric_limits<double>::infinity();
@@ -40,11 +42,12 @@ struct cluster {
 
 inline constexpr size_t max_cluster_devices = 10'000;
 
-/// Returns the cluster of an engine's devices. As many links as there are: together they are as fast as the fastest of them was measured to be.
+/// Returns the cluster of an engine's devices. As many links as there are: together they are as fast as the fastest of
+/// them was measured to be.
 cluster captured(std::vector<device_info> devices);
 
-/// Reads a cluster. `known`: measured profiles, for devices that are described as "like" one of them. Throws `errc::invalid_argument`, saying
-/// where in the text and what is allowed there.
+/// Reads a cluster. `known`: measured profiles, for devices that are described as "like" one of them. Throws
+/// `errc::invalid_argument`, saying where in the text and what is allowed there.
 cluster parse_cluster(std::string_view text, std::span<const measured_profile> known);
 
 /// Reads a file; see `parse_cluster`. Throws `errc::io` if it cannot be read, or is larger than 64 MiB.

@@ -1,8 +1,8 @@
 // Links that transfers share: each transfer gets its max-min fair part of every link on its route.
 //
-// Rates follow from progressive filling (D. Bertsekas, R. Gallager: Data Networks, 2nd ed., 1992, section 6.5.2): all transfers grow alike
-// until a link is full; those that cross it keep what they have, the others grow on. They change only when a transfer begins or
-// ends, and only for transfers that share links with it, directly or through others.
+// Rates follow from progressive filling (D. Bertsekas, R. Gallager: Data Networks, 2nd ed., 1992, section 6.5.2): all
+// transfers grow alike until a link is full; those that cross it keep what they have, the others grow on. They change
+// only when a transfer begins or ends, and only for transfers that share links with it, directly or through others.
 #pragma once
 
 #include "sim/event_queue.hpp"
@@ -26,8 +26,8 @@ public:
   /// Adds a link; `bytes_per_s` is above 0.
   link_index add(std::string name, double bytes_per_s);
 
-  /// Moves bytes over links, each named once, no faster than `most_bytes_per_s`, and calls `done` when all are through, never before the
-  /// return.
+  /// Moves bytes over links, each named once, no faster than `most_bytes_per_s`, and calls `done` when all are through,
+  /// never before the return.
   transfer_id start(double bytes, std::span<const link_index> route, double most_bytes_per_s, event_queue::action done);
   /// Forgets a transfer; nothing if it has ended.
   void cancel(transfer_id transfer);

@@ -1,8 +1,8 @@
 // Values of simulated runs: types and dims as they would be, elements that are not computed, and no memory for them.
 //
-// Elements are zeros, all in one range of addresses that the kernel backs with its zero page. What control flow looks at is made up: a
-// condition is true seven times, then false once, so that a loop that only its condition ends runs `representative_dim` times, as predictions
-// have it.
+// Elements are zeros, all in one range of addresses that the kernel backs with its zero page. What control flow looks
+// at is made up: a condition is true seven times, then false once, so that a loop that only its condition ends runs
+// `representative_dim` times, as predictions have it.
 #pragma once
 
 #include "device/device.hpp"

@@ -7,7 +7,8 @@ int64_t nanoseconds(seconds s) {
   return static_cast<int64_t>(s * 1e9 + 0.5);
 }
 
-/// What a device did for one chunk: its copies as one each, its nodes one after the other as long as each is predicted to take.
+/// What a device did for one chunk: its copies as one each, its nodes one after the other as long as each is predicted
+/// to take.
 std::vector<device_timing> timings_of(const chunk_record& r) {
   const plan& p = *r.bound->source;
   const chunk& c = p.chunks[r.chunk];

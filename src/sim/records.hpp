@@ -15,7 +15,8 @@ public:
 
   size_t chunks() const { return chunks_.size(); }
 
-  /// Returns the chunks that the last one to end waited for, one after the other, the first first; at most `most`, the last ones.
+  /// Returns the chunks that the last one to end waited for, one after the other, the first first; at most `most`, the
+  /// last ones.
   std::vector<critical_chunk> critical_path(const virtual_world& world, size_t most) const;
 
   /// Returns the trace of the first execution that is not one of a body's; null if there was none.

@@ -1,7 +1,9 @@
 // Devices in virtual time: the machine that `play` (plan/predict.hpp) plays, with links that transfers share.
 //
-// Devices of one processor take its lanes in turn: copies in, work, copies out; a chunk's large copies may go beside the work of its
-// neighbours. What crosses the network comes before that and goes after it, a device's chunks one after the other. What a chunk may begin depends on the chunks before it on the processor alone, so each event looks at the first few.
+// Devices of one processor take its lanes in turn: copies in, work, copies out; a chunk's large copies may go beside
+// the work of its neighbours. What crosses the network comes before that and goes after it, a device's chunks one after
+// the other. What a chunk may begin depends on the chunks before it on the processor alone, so each event looks at the
+// first few.
 #pragma once
 
 #include "base/seeded_random.hpp"
@@ -38,7 +40,8 @@ public:
   /// Adds a device after the others. Those of one processor of a host share its lanes.
   void add(const device_info& device);
 
-  /// Runs a chunk after those before it; calls `done` when it has ended, never if the device is lost before. `price` must live until then.
+  /// Runs a chunk after those before it; calls `done` when it has ended, never if the device is lost before. `price`
+  /// must live until then.
   using chunk_done = std::function<void(const chunk_times&)>;
   void run(size_t device, const chunk_price& price, chunk_done done);
 

@@ -1,7 +1,9 @@
-// A session in virtual time: the session machine of a real one (run/session_machine.hpp), whose commands virtual devices carry out.
+// A session in virtual time: the session machine of a real one (run/session_machine.hpp), whose commands virtual
+// devices carry out.
 //
-// Plans are made at once, and installs take no time: what is simulated is a session that has run before. The coordinator does one thing
-// after the other: each chunk's end takes it a stated time, which is part of `device_profile::chunk_s`.
+// Plans are made at once, and installs take no time: what is simulated is a session that has run before. The
+// coordinator does one thing after the other: each chunk's end takes it a stated time, which is part of
+// `device_profile::chunk_s`.
 #pragma once
 
 #include "run/session_machine.hpp"

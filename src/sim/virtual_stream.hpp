@@ -1,4 +1,5 @@
-// Requests in virtual time: a strategy's stream machine (strategy/stream_machine.hpp) over virtual sessions, or one session alone.
+// Requests in virtual time: a strategy's stream machine (strategy/stream_machine.hpp) over virtual sessions, or one
+// session alone.
 #pragma once
 
 #include "sim/virtual_session.hpp"

@@ -1,14 +1,17 @@
-// Which replica takes which rows. It knows what each replica has in flight, how fast it should be and how fast it has been.
+// Which replica takes which rows. It knows what each replica has in flight, how fast it should be and how fast it has
+// been.
 //
-// `round_robin` and `weighted` keep what they owe each replica, so that shares are right over many requests, even of one row each.
+// `round_robin` and `weighted` keep what they owe each replica, so that shares are right over many requests, even of
+// one row each.
 //
-// `adaptive` and `stealing` decide late: rows go to a replica with a free place, namely the one that would end them first. Unless one
-// without a free place would end them sooner, and all that waits would be done sooner, too: then they wait for it. So a slow replica
-// helps while much is waiting, and does not hold up the end.
+// `adaptive` and `stealing` decide late: rows go to a replica with a free place, namely the one that would end them
+// first. Unless one without a free place would end them sooner, and all that waits would be done sooner, too: then they
+// wait for it. So a slow replica helps while much is waiting, and does not hold up the end.
 //
 // `plug_in` asks a `strategy_host`; its wrong answers are thrown by `share` and `choose`.
 //
-// A replica that gets nothing because it seems too slow is not measured either, so those two try it again now and then (`replica_absence`).
+// A replica that gets nothing because it seems too slow is not measured either, so those two try it again now and then
+// (`replica_absence`).
 //
 // All functions are O(replicas · depth), what a plug-in does aside.
 #pragma once
@@ -49,8 +52,9 @@ public:
 
   /// Returns whether a request is cut into one share for each replica.
   bool cuts_into_shares() const;
-  /// Returns how many of `rows` each replica should get, and remembers what was rounded off. `adaptive` shares stay as they were for the
-  /// last request of as many rows if that ends it at most a twentieth later: for other dims replicas must bind their plans anew.
+  /// Returns how many of `rows` each replica should get, and remembers what was rounded off. `adaptive` shares stay as
+  /// they were for the last request of as many rows if that ends it at most a twentieth later: for other dims replicas
+  /// must bind their plans anew.
   std::vector<int64_t> share(int64_t rows, const request_queue& queue, run_time now);
 
   struct choice {

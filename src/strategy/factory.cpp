@@ -13,7 +13,8 @@
 namespace troupe {
 namespace {
 
-/// Choices whose predictions differ by less count as equal: then the simpler one is better. Predictions are not more exact than that.
+/// Choices whose predictions differ by less count as equal: then the simpler one is better. Predictions are not more
+/// exact than that.
 constexpr double as_good = 0.1;
 
 /// What is compared unless a policy is asked for; more would make every choice take longer.
@@ -62,8 +63,8 @@ std::vector<device_info> named(std::span<const device_info> devices, std::span<c
   return found;
 }
 
-/// Finds what there is to compare: each device alone; the best 2, 3, … of them together, the best 2, 4, 8, … of more than 8, all, and as many
-/// as there may be.
+/// Finds what there is to compare: each device alone; the best 2, 3, … of them together, the best 2, 4, 8, … of more
+/// than 8, all, and as many as there may be.
 class comparer {
 public:
   explicit comparer(const factory_question& asked) : asked_(asked), coster_(asked) {}

@@ -1,5 +1,5 @@
-// The factory: every strategy with every policy over the devices at hand, costed for one kind of request; the best of them and why the
-// others are not. Pure: it plans and predicts, nothing runs.
+// The factory: every strategy with every policy over the devices at hand, costed for one kind of request; the best of
+// them and why the others are not. Pure: it plans and predicts, nothing runs.
 #pragma once
 
 #include "strategy/replica_sets.hpp"
@@ -16,7 +16,8 @@ struct factory_question {
   bindings symbols;                     // dims of a request, all that the program's inputs mention
   std::string rows;                     // the one of them that counts rows; empty if requests run whole
   std::vector<placement_pin> pins;
-  /// Of model-parallel plans, the only one; `single`: all are compared. Pipelines have a policy of their own; other strategies have none.
+  /// Of model-parallel plans, the only one; `single`: all are compared. Pipelines have a policy of their own; other
+  /// strategies have none.
   placement_policy policy = placement_policy::single;
   std::shared_ptr<const policy_library> plugin; // what `placement_policy::plug_in` is
   stream_options stream;
@@ -29,12 +30,12 @@ struct costed_strategy {
   std::vector<replica_set> replicas;
 };
 
-/// Returns all of them: the best first, then in the order of the goal; those that are not possible last, the nearest to the limits first.
-/// Never empty. Throws what planning throws if no plan can be made at all.
+/// Returns all of them: the best first, then in the order of the goal; those that are not possible last, the nearest to
+/// the limits first. Never empty. Throws what planning throws if no plan can be made at all.
 std::vector<costed_strategy> compare_strategies(const factory_question& asked);
 
-/// Returns the best of what `compare_strategies` found. Throws `errc::invalid_argument`, naming the nearest plan and its figures, if none
-/// is within the limits.
+/// Returns the best of what `compare_strategies` found. Throws `errc::invalid_argument`, naming the nearest plan and
+/// its figures, if none is within the limits.
 const costed_strategy& best_of(std::span<const costed_strategy> compared, const choice_options& limits);
 
 } // namespace troupe

@@ -38,12 +38,13 @@ public:
 
   /// Returns what a request is: not divisible if it is not what the model declares, which running it will say.
   request_rows measure(const named_tensors& inputs) const;
-  /// Returns these rows as one request's inputs, in tensors from `make` if they are of several; what all rows share is the first's.
+  /// Returns these rows as one request's inputs, in tensors from `make` if they are of several; what all rows share is
+  /// the first's.
   named_tensors join_inputs(std::span<const rows_in> parts, const tensor_maker& make) const;
   /// Returns the outputs of these rows.
   named_tensors cut_outputs(const rows_in& part) const { return join({&part, 1}, outputs_, make_plain_tensor); }
-  /// Copies a part of a request's outputs, which has `rows` in all, to row `at`; makes them if `all` is empty. What all rows share is
-  /// the first part's.
+  /// Copies a part of a request's outputs, which has `rows` in all, to row `at`; makes them if `all` is empty. What all
+  /// rows share is the first part's.
   void place_outputs(named_tensors& all, int64_t rows, int64_t at, const rows_in& part, const tensor_maker& make) const;
 
 private:

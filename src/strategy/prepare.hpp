@@ -1,5 +1,6 @@
-// What a strategy makes of a loaded model before anything runs: its rows, its replicas' plans, and what `strategy::automatic` compares. Pure:
-// sessions over real devices (actors) and simulated ones (sim) are both made of this.
+// What a strategy makes of a loaded model before anything runs: its rows, its replicas' plans, and what
+// `strategy::automatic` compares. Pure: sessions over real devices (actors) and simulated ones (sim) are both made of
+// this.
 #pragma once
 
 #include "run/session_plans.hpp"
@@ -15,8 +16,8 @@ struct devices_of_session {
   std::vector<device_info> usable; // those that plans may use
 };
 
-/// Returns devices as a session with these options sees them; `lost` are positions in `infos`. Throws `errc::invalid_argument` for devices that
-/// `whose`, the engine or the cluster, has not.
+/// Returns devices as a session with these options sees them; `lost` are positions in `infos`. Throws
+/// `errc::invalid_argument` for devices that `whose`, the engine or the cluster, has not.
 devices_of_session devices_for(std::vector<device_info> infos, std::vector<size_t> lost, const session_options& options,
                                std::string_view whose);
 
@@ -26,7 +27,8 @@ std::vector<replica_set> replica_sets_for(const session_options& options, const 
 /// Returns what is known of the rows of a program, which is null if it follows from inputs.
 model_rows rows_of(const model& m, const graph* program);
 
-/// Throws for options that no stream can have, and `errc::unsupported` if requests are to be cut or joined and rows are not independent.
+/// Throws for options that no stream can have, and `errc::unsupported` if requests are to be cut or joined and rows are
+/// not independent.
 void check_stream(const model& m, const model_rows& rows);
 
 /// A replica before it has a coordinator.
@@ -41,8 +43,9 @@ struct prepared_replicas {
   std::shared_ptr<const model_rows> rows;
 };
 
-/// Plans replicas of a model. `ahead`: what `session_plans::prepare_ahead` has made of it, if it has. Throws `errc::invalid_argument` for a
-/// saved plan and several replicas, and what planning, `check_pins` and `check_stream` throw.
+/// Plans replicas of a model. `ahead`: what `session_plans::prepare_ahead` has made of it, if it has. Throws
+/// `errc::invalid_argument` for a saved plan and several replicas, and what planning, `check_pins` and `check_stream`
+/// throw.
 prepared_replicas prepare_replicas(const model_ptr& m, const devices_of_session& devices,
                                    const std::vector<replica_set>& sets, session_plans::ahead ahead = {});
 
@@ -52,8 +55,8 @@ struct compared_strategies {
   session_plans::ahead ahead;
 };
 
-/// Compares them for a request with these inputs; null: for one whose open dims are `representative_dim`, if inputs decide nothing. Throws
-/// what a run with these inputs throws before it begins.
+/// Compares them for a request with these inputs; null: for one whose open dims are `representative_dim`, if inputs
+/// decide nothing. Throws what a run with these inputs throws before it begins.
 compared_strategies compare_strategies(const model_ptr& m, const devices_of_session& devices,
                                        const given_inputs* inputs);
 

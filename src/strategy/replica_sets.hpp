@@ -1,4 +1,5 @@
-// What a strategy makes of the devices at hand and of the caller's options: which replicas there are, and how a stream feeds them.
+// What a strategy makes of the devices at hand and of the caller's options: which replicas there are, and how a stream
+// feeds them.
 #pragma once
 
 #include "plan/device_info.hpp"
@@ -18,11 +19,13 @@ struct replica_set {
   std::vector<std::string> all() const;
 };
 
-/// Throws `errc::invalid_argument` if a pin names one of `devices` that the replica must not use; it may use all if it names none.
+/// Throws `errc::invalid_argument` if a pin names one of `devices` that the replica must not use; it may use all if it
+/// names none.
 void check_pins(std::span<const placement_pin> pins, const replica_set& replica, std::span<const device_info> devices);
 
-/// Returns the replicas of a strategy over devices, those that may be used. Devices that are there only as a fallback lead no replica, unless
-/// there are no others; CPUs help GPUs of their host. Throws `errc::invalid_argument` if there is no device.
+/// Returns the replicas of a strategy over devices, those that may be used. Devices that are there only as a fallback
+/// lead no replica, unless there are no others; CPUs help GPUs of their host. Throws `errc::invalid_argument` if there
+/// is no device.
 std::vector<replica_set> replicas_of(strategy how, std::span<const device_info> devices);
 
 /// Returns the replica that a device leads, with those of `devices` that help it.
@@ -33,13 +36,13 @@ placement_policy policy_of(strategy how, placement_policy wanted);
 /// Returns it for what a session is to be: a plug-in that is named is what is wanted.
 placement_policy policy_of(const session_options& options);
 
-/// Returns how a machine feeds replicas that are expected to be so fast. `stages`: devices of a pipeline. Throws `errc::invalid_argument`
-/// for options that are negative.
-/// `plugin`: of `strategy::plug_in`.
+/// Returns how a machine feeds replicas that are expected to be so fast. `stages`: devices of a pipeline. Throws
+/// `errc::invalid_argument` for options that are negative. `plugin`: of `strategy::plug_in`.
 machine_options machine_for(strategy how, const stream_options& options, std::vector<replica_figures> replicas,
                             size_t stages, std::shared_ptr<const strategy_library> plugin = {});
 
-/// Returns the most rows of a piece of a request with so many rows, if the caller does not say: `stream_request::micro_batch`.
+/// Returns the most rows of a piece of a request with so many rows, if the caller does not say:
+/// `stream_request::micro_batch`.
 int64_t micro_batch_of(strategy how, int64_t rows, size_t stages);
 
 /// All that do something: neither `none` nor `automatic`.

@@ -28,8 +28,9 @@ void replica_speed::measured(double rows, double seconds) {
   variance_ = (1 - newest_weight) * (variance_ + newest_weight * more_rows * more_rows);
   covariance_ = (1 - newest_weight) * (covariance_ + newest_weight * more_rows * more_seconds);
 
-  // A piece of the mean size takes the mean time. How much of it grows with rows is a regression's slope if sizes differ; else both
-  // parts keep their proportion. While the speed changes, slopes are nonsense, even negative; so they count in small steps.
+  // A piece of the mean size takes the mean time. How much of it grows with rows is a regression's slope if sizes
+  // differ; else both parts keep their proportion. While the speed changes, slopes are nonsense, even negative; so they
+  // count in small steps.
   const double all_grows = mean_seconds_ / mean_rows_, before = this->seconds(mean_rows_);
   double slope = before > 0 ? figures_.row_seconds * mean_seconds_ / before : all_grows;
   if (std::sqrt(variance_) > sizes_that_differ * mean_rows_) {

@@ -1,5 +1,5 @@
-// How fast a replica is: predicted at first, then by what its pieces took. Exponentially weighted means, so that a few pieces are
-// enough to see a replica that has become slow, or fast again.
+// How fast a replica is: predicted at first, then by what its pieces took. Exponentially weighted means, so that a few
+// pieces are enough to see a replica that has become slow, or fast again.
 #pragma once
 
 #include "strategy/stream.hpp"
@@ -34,9 +34,9 @@ private:
   double deviation_ = 0; // mean of |measured / expected − 1|
 };
 
-/// How long a replica has got nothing because it seemed too slow, counted in requests or pieces that it might have got. It is tried again after
-/// 16 of them, or 256 if its speed is well known; if it still seems too slow then, after twice as many, and so on: what a slow replica holds up
-/// becomes ever less.
+/// How long a replica has got nothing because it seemed too slow, counted in requests or pieces that it might have got.
+/// It is tried again after 16 of them, or 256 if its speed is well known; if it still seems too slow then, after twice
+/// as many, and so on: what a slow replica holds up becomes ever less.
 class replica_absence {
 public:
   void go_on() { ++length_; }

@@ -117,7 +117,8 @@ void request_queue::take(const waiting_rows& from, int64_t rows) {
       parts_.erase(found);
     return;
   }
-  // In place: parts of a request do not overlap, so their order stays. Those of a group that joins are only taken as a whole.
+  // In place: parts of a request do not overlap, so their order stays. Those of a group that joins are only taken as a
+  // whole.
   expects(!w.group->joins, "requests to be joined are taken as a whole");
   w.first += rows;
   w.rows -= rows;

@@ -1,12 +1,14 @@
 // Rows that wait for a replica, in the order in which they should start.
 //
-// There is a lane of what any replica may run, and one for each replica of what only that one runs: its shares of requests that were
-// cut, and pinned requests. In a lane, rows that came back from a lost piece go first, then by priority, then by age.
+// There is a lane of what any replica may run, and one for each replica of what only that one runs: its shares of
+// requests that were cut, and pinned requests. In a lane, rows that came back from a lost piece go first, then by
+// priority, then by age.
 //
-// Requests to be joined form groups of equal keys. A group is ready if it has rows enough for a full batch or one of them has waited as
-// long as it may; only ready groups are seen. All else is ready at once.
+// Requests to be joined form groups of equal keys. A group is ready if it has rows enough for a full batch or one of
+// them has waited as long as it may; only ready groups are seen. All else is ready at once.
 //
-// Each change costs O(log n); `remove` and `take` also grow with the parts in which a request waits, which replicas and depth bound.
+// Each change costs O(log n); `remove` and `take` also grow with the parts in which a request waits, which replicas and
+// depth bound.
 #pragma once
 
 #include "strategy/stream.hpp"

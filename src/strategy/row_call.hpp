@@ -24,7 +24,8 @@ struct row_state {
 /// Returns whether a dim depends on a symbol.
 bool depends_on(const dim& d, const std::string& symbol);
 
-/// See the top of this file. What refuses throws `errc::unsupported` with a text that follows the node's name: "sums over the rows".
+/// See the top of this file. What refuses throws `errc::unsupported` with a text that follows the node's name: "sums
+/// over the rows".
 class row_call {
 public:
   /// `g` and `n` are only read.
@@ -61,8 +62,8 @@ public:
   void require_rows(size_t i, size_t axis) const;
   /// Refuses unless operand `i`, where it is there, is one element that all rows share.
   void require_single(size_t i) const;
-  /// Refuses unless operand `i`, where it is there, broadcasts into a result of `rank` dims with rows at `axis`: each row takes its own, or
-  /// all take the same.
+  /// Refuses unless operand `i`, where it is there, broadcasts into a result of `rank` dims with rows at `axis`: each
+  /// row takes its own, or all take the same.
   void require_fit(size_t i, size_t axis, size_t rank) const;
   /// The same of all operands; returns the axis of the result, which is that of the first operand with rows.
   size_t broadcast_axis(size_t rank) const;

@@ -146,8 +146,8 @@ private:
 
   static bool is_index(const row_state& s) { return s.is == relation::positions || s.is == relation::folded; }
 
-  /// A call that has to do with row numbers (row_positions.hpp), or else is refused for this reason; so are later calls that use
-  /// its result for anything else.
+  /// A call that has to do with row numbers (row_positions.hpp), or else is refused for this reason; so are later calls
+  /// that use its result for anything else.
   void use_index(node& n, const std::string& reason) {
     const auto found = index_state(n);
     if (!found)

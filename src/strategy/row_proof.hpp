@@ -1,8 +1,9 @@
-// Whether the rows of a batch are independent: whether each row of every output depends on its own row of the inputs alone. Only then may
-// a batch be cut, or requests be joined, without changing a result.
+// Whether the rows of a batch are independent: whether each row of every output depends on its own row of the inputs
+// alone. Only then may a batch be cut, or requests be joined, without changing a result.
 //
-// The proof goes node by node. A value is shared by all rows, has its rows along one axis, or is a size, which follows from the number of
-// rows (a Shape). Every operator has a rule (row_rules.hpp) that says what its operands make of its outputs; one without a rule is refused.
+// The proof goes node by node. A value is shared by all rows, has its rows along one axis, or is a size, which follows
+// from the number of rows (a Shape). Every operator has a rule (row_rules.hpp) that says what its operands make of its
+// outputs; one without a rule is refused.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -16,9 +17,10 @@ struct batch_rows {
   std::vector<std::optional<size_t>> outputs; // by graph output, the same
 };
 
-/// Returns where the rows are in a program that is inferred and topologically sorted, as the rewrite leaves it. They are counted by the
-/// symbol that is the first dim of an input, else by the first one that any dim of an input is. Throws `errc::unsupported` naming
-/// the node that mixes rows and why, or the input or output whose rows cannot be told apart.
+/// Returns where the rows are in a program that is inferred and topologically sorted, as the rewrite leaves it. They
+/// are counted by the symbol that is the first dim of an input, else by the first one that any dim of an input is.
+/// Throws `errc::unsupported` naming the node that mixes rows and why, or the input or output whose rows cannot be told
+/// apart.
 batch_rows prove_rows(const graph& program);
 
 } // namespace troupe

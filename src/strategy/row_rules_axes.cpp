@@ -87,7 +87,8 @@ row_axes cumulative(const row_call& c) {
   return {c.rows_beside(normalize_axis(axis.at(0), c.rank(0)), "accumulates along")};
 }
 
-/// QuantizeLinear and DequantizeLinear: one scale, or one for each index of `axis`; the zero points are like the scales.
+/// QuantizeLinear and DequantizeLinear: one scale, or one for each index of `axis`; the zero points are like the
+/// scales.
 row_axes quantization(const row_call& c) {
   const size_t rows = c.rows_of(0);
   const symbolic_shape& scale = c.dims(1);

@@ -128,7 +128,8 @@ row_axes transpose_rule(const row_call& c) {
   return {static_cast<size_t>(found - order.begin())};
 }
 
-/// Other dims over the same elements: a row stays together if as much is before it as was, and its dim is still one of its own.
+/// Other dims over the same elements: a row stays together if as much is before it as was, and its dim is still one of
+/// its own.
 row_axes view_rule(const row_call& c) {
   c.only_first_has_rows();
   const symbolic_shape &from = c.dims(0), &to = c.output_dims();

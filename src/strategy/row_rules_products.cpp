@@ -31,7 +31,8 @@ factor right_factor(const row_call& c, size_t operand, bool transposed) {
                   : factor{operand, rank, rank - (transposed ? 1 : 2), rank - (transposed ? 2 : 1)};
 }
 
-/// Returns where a factor's rows are in the result, which has `batches` batch axes and then, at `own`, the factor's own axis.
+/// Returns where a factor's rows are in the result, which has `batches` batch axes and then, at `own`, the factor's own
+/// axis.
 size_t axis_in_product(const row_call& c, const factor& f, size_t batches, size_t own) {
   const size_t rows = c.rows_of(f.operand);
   if (rows == f.summed)

@@ -25,7 +25,8 @@ std::vector<double> shares_that_end_together(double rows, std::span<const share_
       order.push_back(i);
   std::sort(order.begin(), order.end(),
             [&](size_t a, size_t b) { return replicas[a].begins_after < replicas[b].begins_after; });
-  // Whoever could begin only after the others have ended gets nothing. Times count from the first beginning: they may be far away.
+  // Whoever could begin only after the others have ended gets nothing. Times count from the first beginning: they may
+  // be far away.
   const double origin = order.empty() ? 0 : replicas[order[0]].begins_after;
   double speeds = 0, idle = 0, end = 0;
   size_t used = 0;

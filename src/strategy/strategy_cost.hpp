@@ -14,7 +14,8 @@ class strategy_coster {
 public:
   explicit strategy_coster(const factory_question& asked) : asked_(asked) {}
 
-  /// Returns what a strategy costs over these replicas. If it has no plan, or it does not fit, it is not possible, and says why.
+  /// Returns what a strategy costs over these replicas. If it has no plan, or it does not fit, it is not possible, and
+  /// says why.
   costed_strategy cost(strategy how, placement_policy policy, std::vector<replica_set> replicas);
 
   /// The first reason why there was no plan, apart from memory.

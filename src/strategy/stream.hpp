@@ -1,7 +1,7 @@
 // A stream of requests over replicas, as plain data: what goes into a `stream_machine`, and what comes out of it.
 //
-// A replica is a session of the model on devices of its own. A request is what a caller submits. A piece is what one replica runs at
-// once: rows of one request, or of several that are joined.
+// A replica is a session of the model on devices of its own. A request is what a caller submits. A piece is what one
+// replica runs at once: rows of one request, or of several that are joined.
 #pragma once
 
 #include "run/request.hpp"
@@ -19,7 +19,8 @@ using piece_id = uint64_t;
 /// What a machine needs to know of a request.
 struct stream_request {
   int64_t rows = 1;
-  /// Only requests of equal keys may be joined: same dims apart from rows, same inputs that all rows share, byte for byte.
+  /// Only requests of equal keys may be joined: same dims apart from rows, same inputs that all rows share, byte for
+  /// byte.
   std::string key;
   /// Whether it may be cut and joined by rows (see strategy/row_proof.hpp).
   bool divisible = false;
@@ -29,7 +30,8 @@ struct stream_request {
   int priority = 0;
   /// By when it must be answered; empty if there is no limit.
   std::optional<run_time> deadline;
-  /// The only replica that may run it, and then only the one that is there now: its values may be there. Empty if any may.
+  /// The only replica that may run it, and then only the one that is there now: its values may be there. Empty if any
+  /// may.
   std::optional<size_t> pinned;
 };
 
@@ -48,7 +50,8 @@ struct replica_figures {
   double seconds(double rows) const { return fixed_seconds + rows * row_seconds; }
 };
 
-/// Who gets what. `round_robin` and `weighted` are static: a piece waits for the replica whose turn it is, even if others are idle.
+/// Who gets what. `round_robin` and `weighted` are static: a piece waits for the replica whose turn it is, even if
+/// others are idle.
 enum class distribution : uint8_t {
   round_robin, // equal shares; pieces in turn
   weighted,    // shares and pieces in proportion to the predicted speed
@@ -63,20 +66,22 @@ struct machine_options {
   std::shared_ptr<const strategy_library> plugin = {}; // of `plug_in`
   /// Pieces in flight on a replica. With 2, inputs of the next one are uploaded while this one computes. At least 1.
   size_t depth = 2;
-  /// The most rows of a piece that is cut from a request. 0: the machine chooses; not for `stealing`: one share for each replica.
+  /// The most rows of a piece that is cut from a request. 0: the machine chooses; not for `stealing`: one share for
+  /// each replica.
   int64_t micro_batch = 0;
   /// The fewest rows of a piece that `stealing` cuts, apart from a request's last. 0: an eighth of `micro_batch`.
   int64_t min_piece = 0;
   /// The most rows up to which requests are joined. 0: never. Requests with more rows are cut instead.
   int64_t max_batch = 0;
-  /// How long a request waits for others to be joined with; not negative. It does not wait if its batch is full, nor beyond what its
-  /// deadline allows.
+  /// How long a request waits for others to be joined with; not negative. It does not wait if its batch is full, nor
+  /// beyond what its deadline allows.
   std::chrono::nanoseconds max_delay{0};
   /// The most requests that wait for a replica or, if answers are in order, for the answers before theirs. At least 1.
   size_t queue_limit = 1024;
   /// Whether answers, errors too, come in the order of submission; else each comes as soon as it is there.
   bool ordered = false;
-  /// Each `fair_turn`-th piece of a replica begins with the request that has waited longest, whatever its priority. At least 1.
+  /// Each `fair_turn`-th piece of a replica begins with the request that has waited longest, whatever its priority. At
+  /// least 1.
   size_t fair_turn = 8;
 };
 

@@ -21,8 +21,8 @@ void stream_machine::dispatch() {
     look_again_.reset();
     if (const waiting_rows* w = queue_.head(request_queue::shared))
       more = start_shared(*w);
-    // Whoever has rows of its own does not wait for the others. On its fair turn it looks at all that waits, so that replicas that
-    // are busy with their own rows cannot leave the shared ones to each other for ever.
+    // Whoever has rows of its own does not wait for the others. On its fair turn it looks at all that waits, so that
+    // replicas that are busy with their own rows cannot leave the shared ones to each other for ever.
     for (size_t r = 0; r < dispatcher_.size(); ++r)
       if (dispatcher_.has_place(r) && queue_.head(request_queue::lane_of(r)))
         more = start_on(r, dispatcher_.is_fair_turn(r)) || more;

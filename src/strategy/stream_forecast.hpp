@@ -1,5 +1,5 @@
-// What a stream of requests is expected to take over replicas: their pieces' chunks played through together, in the order in which they
-// become ready, on devices that may share processors (plan/predict.hpp). Pure.
+// What a stream of requests is expected to take over replicas: their pieces' chunks played through together, in the
+// order in which they become ready, on devices that may share processors (plan/predict.hpp). Pure.
 #pragma once
 
 #include "plan/predict.hpp"
@@ -30,7 +30,8 @@ public:
   /// `symbols`: dims of a request; `rows`: the one of them that counts its rows, empty if requests run whole.
   stream_forecast(std::vector<forecast_replica> replicas, bindings symbols, std::string rows);
 
-  /// Returns the seconds until each request has its answer if all are there from the beginning. By request; `requests` of them.
+  /// Returns the seconds until each request has its answer if all are there from the beginning. By request; `requests`
+  /// of them.
   std::vector<double> play(std::span<const forecast_piece> pieces, size_t requests);
 
   /// Returns what a replica's pieces take, one at a time.

@@ -1,8 +1,9 @@
-// A stream of requests over replicas as a state machine: what happens, and the time, go in; commands come out (strategy/stream.hpp). No
-// actors, no threads, no clock, no tensors: a shell around it has these, a test has none.
+// A stream of requests over replicas as a state machine: what happens, and the time, go in; commands come out
+// (strategy/stream.hpp). No actors, no threads, no clock, no tensors: a shell around it has these, a test has none.
 //
-// `request_queue` says what should start next, `dispatcher` on which replica; the machine makes pieces of it, gathers their parts and
-// answers. Each request that was accepted is answered exactly once, unless the machine is dropped before.
+// `request_queue` says what should start next, `dispatcher` on which replica; the machine makes pieces of it, gathers
+// their parts and answers. Each request that was accepted is answered exactly once, unless the machine is dropped
+// before.
 //
 // - Cutting: a divisible request with more rows than `max_batch` becomes pieces: a share for each replica, or micro-batches. Joining:
 //   others, of equal keys, become one piece of at most `max_batch` rows; they are not cut.
@@ -19,7 +20,8 @@
 //   `errc::device_lost`. A replica that loses three pieces in a row counts as lost.
 // - A strategy plug-in that fails or answers what cannot be ends all open requests with its error.
 //
-// Each event costs O(log n) for each request that it concerns, and O(replicas · depth) for each piece that it starts. Not thread-safe.
+// Each event costs O(log n) for each request that it concerns, and O(replicas · depth) for each piece that it starts.
+// Not thread-safe.
 #pragma once
 
 #include "strategy/dispatcher.hpp"
@@ -35,8 +37,8 @@ public:
 
   // -- what happens; the time never goes back: an earlier `now` counts as the last one
 
-  /// Returns the new request's number; nullopt if the queue is full. Throws `errc::invalid_argument` if it has no rows or is pinned to a
-  /// replica that never was.
+  /// Returns the new request's number; nullopt if the queue is full. Throws `errc::invalid_argument` if it has no rows
+  /// or is pinned to a replica that never was.
   std::optional<request_id> submit(const stream_request& request, run_time now);
   /// Ignored for a piece that was lost with its replica.
   void piece_ended(piece_id piece, const piece_outcome& outcome, run_time now);
@@ -44,7 +46,8 @@ public:
   void cancel(request_id request, run_time now);
   /// Takes a replica out; nothing if it is out. `why` is for errors.
   void replica_lost(size_t replica, const std::string& why, run_time now);
-  /// Adds a replica, after the last one or in the place of a lost one. Throws `errc::invalid_argument` if it is neither.
+  /// Adds a replica, after the last one or in the place of a lost one. Throws `errc::invalid_argument` if it is
+  /// neither.
   void replica_joined(size_t replica, const replica_figures& figures, run_time now);
   void tick(run_time now);
   /// Ends all requests with `errc::cancelled`.
@@ -90,7 +93,8 @@ private:
   bool start_shared(const waiting_rows& head);
   /// Returns whether rows become a share for each replica.
   bool is_shared_out(const waiting_rows& rows) const;
-  /// Starts a piece on a replica, or makes shares, or ends a request that would be late; false if there is nothing for it.
+  /// Starts a piece on a replica, or makes shares, or ends a request that would be late; false if there is nothing for
+  /// it.
   bool start_on(size_t replica, bool of_shared_too);
   const waiting_rows* next_for(size_t replica, bool of_shared_too) const;
   void make_shares(const waiting_rows& of);

@@ -159,7 +159,8 @@ void narrow(const const_view& from, const mutable_view& to) {
   });
 }
 
-/// Converts between float32 and a 16-bit float, which devices do for whole activations and weights; returns false for other types.
+/// Converts between float32 and a 16-bit float, which devices do for whole activations and weights; returns false for
+/// other types.
 bool convert_halves(const const_view& from, const mutable_view& to) {
   const auto is = [&](dtype a, dtype b) { return from.type == a && to.type == b; };
   if (is(dtype::float16, dtype::float32))

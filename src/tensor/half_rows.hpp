@@ -1,6 +1,6 @@
-// Rows of 16-bit floats to and from float32, as fast as memory: arithmetic on bits without branches, which compilers vectorise for any
-// processor; where there is an instruction that narrows eight at a time, that one, with the same results at a quarter of the time. (Conversions
-// by `_Float16` are one call or instruction an element on most.)
+// Rows of 16-bit floats to and from float32, as fast as memory: arithmetic on bits without branches, which compilers
+// vectorise for any processor; where there is an instruction that narrows eight at a time, that one, with the same
+// results at a quarter of the time. (Conversions by `_Float16` are one call or instruction an element on most.)
 #pragma once
 
 #include "troupe/float16.hpp"

@@ -17,7 +17,8 @@ std::shared_ptr<const void> allocate(int64_t bytes) {
   return {data, [](const void* p) { std::free(const_cast<void*>(p)); }};
 }
 
-/// Makes `count` elements that are objects, one at least, so that they have an address; they live as long as their owner.
+/// Makes `count` elements that are objects, one at least, so that they have an address; they live as long as their
+/// owner.
 template <class T>
 std::shared_ptr<const void> make_objects(int64_t count) {
   const auto objects = std::make_shared<std::vector<T>>(static_cast<size_t>(std::max<int64_t>(count, 1)));

@@ -32,7 +32,8 @@ struct flow_end {
 
 constexpr std::string_view known_phases = "BEXiICbneSTpFstfPNODMVvRc()";
 
-/// Two times that are written in microseconds with three decimals differ by rounding alone if they are nearer than this.
+/// Two times that are written in microseconds with three decimals differ by rounding alone if they are nearer than
+/// this.
 constexpr double rounding_us = 0.0015;
 
 class trace_checker {

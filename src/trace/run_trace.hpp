@@ -13,14 +13,16 @@ struct chunk_trace {
   std::vector<device_timing> timings;
 };
 
-/// What a segment of a run takes of each device's memory, as it was bound. Arena slots of other executions do not count.
+/// What a segment of a run takes of each device's memory, as it was bound. Arena slots of other executions do not
+/// count.
 struct segment_memory {
   std::vector<std::vector<int64_t>>
       live;                         // by device: bytes of its arena that hold a value, by position (`device_lifetimes`)
   std::vector<int64_t> value_bytes; // by value
 };
 
-/// Adds what executions of a layout take, at the place of its segment. Segments come in their order; those without chunks may be left out.
+/// Adds what executions of a layout take, at the place of its segment. Segments come in their order; those without
+/// chunks may be left out.
 void add_memory(std::vector<segment_memory>& segments, const arena_layout& layout);
 
 /// One run (`run_options::trace`): of a run that lost a device, the attempt that succeeded.

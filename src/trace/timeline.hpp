@@ -1,9 +1,9 @@
-// A run as it is drawn, of whatever made it: lanes of devices, bars of work on their tracks, edges between bars, counters. Plain data: traces of
-// real runs become one (`timeline_of`), trace files are read into one (read_trace.hpp), a simulator fills one in; the trace
-// file, the page, summaries and differences are made of it and know nothing else.
+// A run as it is drawn, of whatever made it: lanes of devices, bars of work on their tracks, edges between bars,
+// counters. Plain data: traces of real runs become one (`timeline_of`), trace files are read into one (read_trace.hpp),
+// a simulator fills one in; the trace file, the page, summaries and differences are made of it and know nothing else.
 //
-// Invariants (`check`): every index is in range, no bar ends before it begins, and the points of a counter are in the order of their times.
-// Times are nanoseconds since the run's begin.
+// Invariants (`check`): every index is in range, no bar ends before it begins, and the points of a counter are in the
+// order of their times. Times are nanoseconds since the run's begin.
 #pragma once
 
 #include "trace/run_trace.hpp"
@@ -60,7 +60,8 @@ struct counter_point {
   std::vector<int64_t> values; // by series; they hold until the next point
 };
 
-/// A quantity of a lane over time, of one series or of several that add up. Those called "memory" are in bytes, others count.
+/// A quantity of a lane over time, of one series or of several that add up. Those called "memory" are in bytes, others
+/// count.
 struct timeline_counter {
   uint32_t lane = 0;
   std::string name; // unique in its lane
@@ -82,8 +83,9 @@ struct timeline {
 /// Throws `errc::invalid_argument` naming what breaks an invariant.
 void check(const timeline& t);
 
-/// Returns a traced run as a timeline. Lane 0 is "run", with control flow; the others are the plan's devices, in their order. Of each
-/// device there is a track for chunks and one for each queue (more if what is there overlaps), and two counters:
+/// Returns a traced run as a timeline. Lane 0 is "run", with control flow; the others are the plan's devices, in their
+/// order. Of each device there is a track for chunks and one for each queue (more if what is there overlaps), and two
+/// counters:
 ///
 /// - "queue": chunks sent to it and not yet answered.
 /// - "memory": weights, the bytes of the constants that its nodes read, which it holds throughout; values, the bytes of the run's arena
@@ -91,15 +93,17 @@ void check(const timeline& t);
 ///   reads it; on devices that compute in the host's memory also leaving, the values made for other devices, later segments
 ///   and the caller, which are not in the arena.
 ///
-/// Not counted: what other runs and sessions hold, kernels' scratch memory, and the reserved part of the arena that holds no value.
+/// Not counted: what other runs and sessions hold, kernels' scratch memory, and the reserved part of the arena that
+/// holds no value.
 timeline timeline_of(const run_trace& trace);
 
 /// Returns the trace file (to_chrome_json in troupe/results.hpp).
 std::string to_chrome_json(const timeline& t);
 
-/// Returns the bars of the critical path, ascending: from the chunk that ended last backwards, each time to what it waited for last: of the
-/// chunks that an edge leads from and the one before on its track, that which ended last. (Fields, Rubin, Bodík, "Focusing processor
-/// policies via critical-path prediction", ISCA 2001: last-arriving edges.) With each chunk its nodes and moves are on the path. Timelines without chunks: of all bars.
+/// Returns the bars of the critical path, ascending: from the chunk that ended last backwards, each time to what it
+/// waited for last: of the chunks that an edge leads from and the one before on its track, that which ended last.
+/// (Fields, Rubin, Bodík, "Focusing processor policies via critical-path prediction", ISCA 2001: last-arriving edges.)
+/// With each chunk its nodes and moves are on the path. Timelines without chunks: of all bars.
 std::vector<uint32_t> critical_path(const timeline& t);
 
 } // namespace troupe

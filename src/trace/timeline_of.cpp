@@ -7,7 +7,8 @@
 namespace troupe {
 namespace {
 
-/// Lane 0 is the run and its control flow, lane d + 1 the device of that index. Real devices have the same index in all plans of a run.
+/// Lane 0 is the run and its control flow, lane d + 1 the device of that index. Real devices have the same index in all
+/// plans of a run.
 using lane_index = uint32_t;
 constexpr lane_index run_lane = 0;
 
@@ -16,8 +17,8 @@ struct span_ns {
   int64_t begin = 0, end = 0;
 };
 
-/// When a device worked on a chunk: from its first node to its last. A chunk without nodes lasts as long as its moves; if
-/// the device says nothing, the chunk lasts from its sending to its answer.
+/// When a device worked on a chunk: from its first node to its last. A chunk without nodes lasts as long as its moves;
+/// if the device says nothing, the chunk lasts from its sending to its answer.
 span_ns working_time(const chunk_trace& c) {
   std::optional<span_ns> nodes, all;
   const auto widen = [](std::optional<span_ns>& s, const device_timing& t) {

@@ -1,8 +1,8 @@
-// Events of a trace file, one after the other: bytes of strangers as checked, plain data. The format is the "Trace Event Format" that
-// chrome://tracing and ui.perfetto.dev read: a JSON object with `traceEvents`, or the array alone.
+// Events of a trace file, one after the other: bytes of strangers as checked, plain data. The format is the "Trace
+// Event Format" that chrome://tracing and ui.perfetto.dev read: a JSON object with `traceEvents`, or the array alone.
 //
-// Bounds: a file has at most `max_trace_bytes` bytes and `max_trace_events` events, nesting at most `max_trace_depth`. Reading takes time
-// linear in the bytes and holds one event at a time.
+// Bounds: a file has at most `max_trace_bytes` bytes and `max_trace_events` events, nesting at most `max_trace_depth`.
+// Reading takes time linear in the bytes and holds one event at a time.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,8 @@ inline constexpr int max_trace_depth = 32;
 /// The value of a JSON key, as far as traces have a use for it.
 using trace_value = std::variant<std::monostate, double, std::string>; // anything else, a number, a text
 
-/// One event; what is not there, or of another type than the format says, is nullopt. `name` and so on are those of the format.
+/// One event; what is not there, or of another type than the format says, is nullopt. `name` and so on are those of the
+/// format.
 struct trace_event {
   std::optional<std::string> ph, name, cat, id, bp; // an id may be a number: its text
   std::optional<double> ts, dur, pid, tid;          // finite
@@ -44,8 +45,8 @@ struct trace_document {
   std::string title;                    // otherData.title
 };
 
-/// Calls `take` with each event of `text` and its number, in the order of the file. Throws `errc::invalid_input` saying what is no JSON where, or
-/// which bound is passed.
+/// Calls `take` with each event of `text` and its number, in the order of the file. Throws `errc::invalid_input` saying
+/// what is no JSON where, or which bound is passed.
 trace_document read_trace_events(std::string_view text, const std::function<void(const trace_event&, size_t)>& take);
 
 } // namespace troupe

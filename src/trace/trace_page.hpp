@@ -1,4 +1,5 @@
-// A timeline as one HTML page that needs nothing else: no network, no other file. Its parts are in page/ (README there).
+// A timeline as one HTML page that needs nothing else: no network, no other file. Its parts are in page/ (README
+// there).
 #pragma once
 
 #include "trace/trace_diff.hpp"
@@ -6,9 +7,8 @@
 
 namespace troupe {
 
-/// Returns the page: lanes that can be zoomed and moved, what is under the pointer, the critical path, counters, use of the devices, the
-/// longest nodes.
-/// Names in it are data, never HTML, whatever they hold.
+/// Returns the page: lanes that can be zoomed and moved, what is under the pointer, the critical path, counters, use of
+/// the devices, the longest nodes. Names in it are data, never HTML, whatever they hold.
 std::string to_page(const timeline& t);
 
 /// Returns a page with both timelines and what `diff_of` says of them; `name_a` and `name_b` are their headings.

@@ -6,11 +6,12 @@
 //   std::vector<uint8_t> bytes = encode(speed);
 //   link_speed same = decode<link_speed>(bytes);
 //
-// `a(…)` takes numbers, booleans, enumerators, texts, optionals, pairs, arrays, vectors, maps, variants and structs that have a `visit`
-// in their own namespace or in this one. Numbers are little endian, counts have 32 bits.
+// `a(…)` takes numbers, booleans, enumerators, texts, optionals, pairs, arrays, vectors, maps, variants and structs
+// that have a `visit` in their own namespace or in this one. Numbers are little endian, counts have 32 bits.
 //
-// Bytes come from other hosts and may be anything. Reading throws `errc::invalid_input`, saying what and at which byte; a count is
-// refused before anything is allocated if the bytes that are left cannot hold the elements. Nothing recurses by what bytes say.
+// Bytes come from other hosts and may be anything. Reading throws `errc::invalid_input`, saying what and at which byte;
+// a count is refused before anything is allocated if the bytes that are left cannot hold the elements. Nothing recurses
+// by what bytes say.
 #pragma once
 
 #include "base/error.hpp"

@@ -113,8 +113,8 @@ private:
       open_.push_back(id);
   }
 
-  /// Infers a node from its operands as they are said to be; returns whether that gives its outputs as they are said to be. Throws
-  /// if it gives others, whatever the numbers.
+  /// Infers a node from its operands as they are said to be; returns whether that gives its outputs as they are said to
+  /// be. Throws if it gives others, whatever the numbers.
   bool is_inferred(const node& n) const {
     graph alone;
     node call = n;

@@ -1,7 +1,8 @@
-// Symbolic dims as flat tables: atoms, each of which refers to earlier ones only, and lists of dims, each distinct one once.
+// Symbolic dims as flat tables: atoms, each of which refers to earlier ones only, and lists of dims, each distinct one
+// once.
 //
-// What is read is made again by the dims' own operators, so that it is canonical and bound by their limits (base/limits.hpp), and
-// nothing here recurses.
+// What is read is made again by the dims' own operators, so that it is canonical and bound by their limits
+// (base/limits.hpp), and nothing here recurses.
 #pragma once
 
 #include "graph/dim_expression.hpp"

@@ -22,8 +22,8 @@ constexpr bool is_enumerator(errc code) {
   return code >= errc::invalid_model && code <= errc::internal;
 }
 
-/// Throws `errc::invalid_input` if a device's facts are none that planning can count with: names without end, a speed that is not
-/// above 0, a limit of 0.
+/// Throws `errc::invalid_input` if a device's facts are none that planning can count with: names without end, a speed
+/// that is not above 0, a limit of 0.
 void check_device(const device_info& device);
 
 } // namespace wire

@@ -36,7 +36,8 @@ struct flat_graph {
 
 flat_graph flatten(const graph& g, const content_hashes& content_of);
 
-/// Makes the graph again; ids may still be anything (check_program.hpp). Throws `errc::invalid_input`, `errc::unsupported`.
+/// Makes the graph again; ids may still be anything (check_program.hpp). Throws `errc::invalid_input`,
+/// `errc::unsupported`.
 graph make_graph(flat_graph flat, size_t message_bytes, open_leaves& open);
 
 template <class Archive>

@@ -1,11 +1,12 @@
 // Plans and bindings as bytes.
 //
-// What runs on other hosts names chunks, nodes and values by id, so the plan there must be the same down to every id. It travels as what its
-// chunks follow from: the program with its nodes placed, ordered and cut, and the devices. All else is derived there by the planner's own
-// code (`restore_plan`), and a fingerprint of the result is compared: versions that would derive another plan refuse to work together.
+// What runs on other hosts names chunks, nodes and values by id, so the plan there must be the same down to every id.
+// It travels as what its chunks follow from: the program with its nodes placed, ordered and cut, and the devices. All
+// else is derived there by the planner's own code (`restore_plan`), and a fingerprint of the result is compared:
+// versions that would derive another plan refuse to work together.
 //
-// The bodies of control flow do not travel with the plan around them; where they run they are plans like any other. Values cross
-// from and to control-flow nodes as from and to the caller.
+// The bodies of control flow do not travel with the plan around them; where they run they are plans like any other.
+// Values cross from and to control-flow nodes as from and to the caller.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"
@@ -13,10 +14,12 @@
 
 namespace troupe::wire {
 
-/// Returns a plan's message; the content hashes of large leaves are asked for. Throws what computing small weights throws.
+/// Returns a plan's message; the content hashes of large leaves are asked for. Throws what computing small weights
+/// throws.
 std::vector<uint8_t> encode_plan(const plan& p, const content_hashes& content_of);
 
-/// A plan from another host. Its leaves' bytes are to be filled in before a device runs what reads them; nothing else ever changes.
+/// A plan from another host. Its leaves' bytes are to be filled in before a device runs what reads them; nothing else
+/// ever changes.
 struct decoded_plan {
   std::shared_ptr<const plan> source;
   open_leaves leaves;
@@ -25,9 +28,11 @@ struct decoded_plan {
   std::vector<node_id> open_nodes;
 };
 
-/// Throws `errc::invalid_plan` if another plan is derived here than there, else what says that the bytes are none of a plan's.
+/// Throws `errc::invalid_plan` if another plan is derived here than there, else what says that the bytes are none of a
+/// plan's.
 decoded_plan decode_plan(std::span<const uint8_t> bytes);
-/// The same, whatever the fingerprint that came with the plan: for tests, since who damages a plan on purpose makes one that fits.
+/// The same, whatever the fingerprint that came with the plan: for tests, since who damages a plan on purpose makes one
+/// that fits.
 decoded_plan derive_plan(std::span<const uint8_t> bytes);
 
 /// Gives a leaf its bytes. Throws `errc::invalid_input` if they have another type or other dims.
@@ -49,8 +54,8 @@ struct decoded_binding {
   bound_plan_ptr bound;
 };
 
-/// Binds a plan as it was bound there, in the layout of the same id, which is made and added if `layouts` does not have it. Throws
-/// `errc::invalid_input`, and what `make_layout` throws.
+/// Binds a plan as it was bound there, in the layout of the same id, which is made and added if `layouts` does not have
+/// it. Throws `errc::invalid_input`, and what `make_layout` throws.
 decoded_binding decode_binding(std::span<const uint8_t> bytes, const decoded_plan& p, layout_table& layouts);
 
 } // namespace troupe::wire

@@ -1,4 +1,5 @@
-// Which thread runs an actor that is woken: the sender's, or one that is lent to it; and that nothing is lost in between.
+// Which thread runs an actor that is woken: the sender's, or one that is lent to it; and that nothing is lost in
+// between.
 #include "actors/awake.hpp"
 #include "support/catch.hpp"
 

@@ -1,4 +1,5 @@
-// Caches of a decoder that stay on their device and grow there: the same results as through the host, whatever becomes of earlier values.
+// Caches of a decoder that stay on their device and grow there: the same results as through the host, whatever becomes
+// of earlier values.
 #include "support/held_caches.hpp"
 #include "support/late_failure.hpp"
 
@@ -17,7 +18,8 @@ TEST_CASE("bound caches grow as if they had gone through the host", "[actors][vu
   const session model = e.load(decoder(2), {.precision = how});
   fed_decoder fed(model, batch);
   bound_session bound = model.bind(pairs());
-  // A prompt, single tokens beyond the room of several layouts, more queries than the kernel for few takes, and tokens again.
+  // A prompt, single tokens beyond the room of several layouts, more queries than the kernel for few takes, and tokens
+  // again.
   std::vector<int64_t> counts(46, 1);
   for (const auto& [step, count] : std::map<size_t, int64_t>{{0, 5}, {30, 2}, {38, 7}})
     counts[step] = count;

@@ -1,4 +1,5 @@
-// Callbacks beside futures: each runs once, on a thread that neither devices nor actors need, whatever happens to run and engine.
+// Callbacks beside futures: each runs once, on a thread that neither devices nor actors need, whatever happens to run
+// and engine.
 
 #include "support/bound_values.hpp"
 #include <fstream>

@@ -1,5 +1,5 @@
-// A real decoder, step by step, with its keys and values bound: as if they had gone through the host. TROUPE_MODELS names a folder
-// of materialised models; without it the test is skipped.
+// A real decoder, step by step, with its keys and values bound: as if they had gone through the host. TROUPE_MODELS
+// names a folder of materialised models; without it the test is skipped.
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/decoder_steps.hpp"

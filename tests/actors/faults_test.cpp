@@ -1,4 +1,5 @@
-// Random models on devices that fail, stall, hang or die on order: the right result, or one error that names the device.
+// Random models on devices that fail, stall, hang or die on order: the right result, or one error that names the
+// device.
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/direct_evaluation.hpp"

@@ -1,4 +1,5 @@
-// Values that stay on their device, when something is wrong: clear errors, a state that stays as it was, and never a hang.
+// Values that stay on their device, when something is wrong: clear errors, a state that stays as it was, and never a
+// hang.
 #include "support/bound_values.hpp"
 
 using namespace std::chrono_literals;

@@ -1,4 +1,5 @@
-// Values on their way between devices: who holds them, and for how long. Message by message under CAF's testing scheduler.
+// Values on their way between devices: who holds them, and for how long. Message by message under CAF's testing
+// scheduler.
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/small_models.hpp"

@@ -1,4 +1,5 @@
-// Every strategy over the devices of two worker processes: the answers of one device, also if one of the workers is killed meanwhile.
+// Every strategy over the devices of two worker processes: the answers of one device, also if one of the workers is
+// killed meanwhile.
 #include "loader/models.hpp"
 #include "strategy/replica_sets.hpp"
 #include "support/catch.hpp"

@@ -1,4 +1,5 @@
-// Streams of requests over replicas: the same results as one device gives, each once, whatever happens to devices, callers and engine.
+// Streams of requests over replicas: the same results as one device gives, each once, whatever happens to devices,
+// callers and engine.
 #include "actors/row_models.hpp"
 #include "support/small_models.hpp"
 

@@ -10,7 +10,8 @@
 
 #include <memory>
 
-/// Two actor systems in this process, joined over loopback as CAF does it; one's actor answers each frame by an empty one.
+/// Two actor systems in this process, joined over loopback as CAF does it; one's actor answers each frame by an empty
+/// one.
 class caf_pair {
 public:
   /// Throws std::runtime_error if CAF cannot join them.

@@ -1,11 +1,12 @@
 // Workers are killed, stopped, cut off and slowed down while a model runs over them: troupe_chaos ROUNDS SEED [WORKERS]
 //
-// Each round begins a run, does something bad to a worker a random time later, and waits for the run's end, which must be the right result:
-// this process has a CPU, so every run fits on what is left. Each fifth round runs a session with bound state on all devices instead: it
-// must end with one error that names the host, or go on with the right values if the host was not lost, and a new one must work. Then
-// the host must come back. Prints what was in flight there when it happened, and how long runs and hosts took to come back. Exit
-// status 1 if any result was wrong, any run failed, anything took longer than the deadline, or, from 300 rounds on, if less than 30 %
-// met something in flight or fewer than 30 stopped workers went on after they had been declared lost.
+// Each round begins a run, does something bad to a worker a random time later, and waits for the run's end, which must
+// be the right result: this process has a CPU, so every run fits on what is left. Each fifth round runs a session with
+// bound state on all devices instead: it must end with one error that names the host, or go on with the right values if
+// the host was not lost, and a new one must work. Then the host must come back. Prints what was in flight there when it
+// happened, and how long runs and hosts took to come back. Exit status 1 if any result was wrong, any run failed,
+// anything took longer than the deadline, or, from 300 rounds on, if less than 30 % met something in flight or fewer
+// than 30 stopped workers went on after they had been declared lost.
 #include "actors/engine_access.hpp"
 #include "base/elapsed.hpp"
 #include "base/quantile.hpp"
@@ -122,7 +123,8 @@ public:
   /// The hosts that have state after the first step.
   using homes = std::set<std::string>;
 
-  /// Runs steps until there were `least`, and `over` was set before the last one; says after the first one where the state is.
+  /// Runs steps until there were `least`, and `over` was set before the last one; says after the first one where the
+  /// state is.
   outcome run(const std::atomic<bool>& over, int least, const std::function<void(const homes&)>& begun) const {
     outcome o;
     homes where;

@@ -1,9 +1,10 @@
-// A decoder whose keys and values stay on devices, those of other hosts too, under every placement policy, beside the same decoder on
-// this process's CPU: troupe_decode MODEL STEPS DEVICES [HOSTS CERTIFICATE KEY CA]
+// A decoder whose keys and values stay on devices, those of other hosts too, under every placement policy, beside the
+// same decoder on this process's CPU: troupe_decode MODEL STEPS DEVICES [HOSTS CERTIFICATE KEY CA]
 //
-// DEVICES and HOSTS are lists as the `troupe` command takes them; all devices named are used, no others. The model is one with
-// input_ids, attention_mask and position_ids, past_… and present_…. Prints for each policy the largest difference of logits and of the
-// final keys and values, as a part of their largest element, and where the nodes were. Exit status 1 if a difference exceeds 1e-3.
+// DEVICES and HOSTS are lists as the `troupe` command takes them; all devices named are used, no others. The model is
+// one with input_ids, attention_mask and position_ids, past_… and present_…. Prints for each policy the largest
+// difference of logits and of the final keys and values, as a part of their largest element, and where the nodes were.
+// Exit status 1 if a difference exceeds 1e-3.
 #include "actors/engine_access.hpp"
 #include "plan/place/policies.hpp"
 #include "support/decoder_steps.hpp"

@@ -1,8 +1,9 @@
 // Conversations with one thing wrong: troupe_grammar CONVERSATIONS SEED
 //
-// A session says to a worker, or a worker to a session, what a valid conversation says, but for one fault: a message left out, said twice, or
-// before its turn; a number, an owner or a size that is another. Both sides run in this process, joined by links in memory. Exit status 1 if
-// the other side crashes, hangs, does not end a link that it must end, keeps anything afterwards, or serves an honest session wrongly.
+// A session says to a worker, or a worker to a session, what a valid conversation says, but for one fault: a message
+// left out, said twice, or before its turn; a number, an owner or a size that is another. Both sides run in this
+// process, joined by links in memory. Exit status 1 if the other side crashes, hangs, does not end a link that it must
+// end, keeps anything afterwards, or serves an honest session wrongly.
 #include "cpu/cpu_device.hpp"
 #include "support/grammar_talk.hpp"
 

@@ -1,8 +1,10 @@
-// Strangers and members that talk nonsense attack a worker's port while an honest session runs a model there: troupe_hostile STREAMS SEED
+// Strangers and members that talk nonsense attack a worker's port while an honest session runs a model there:
+// troupe_hostile STREAMS SEED
 //
-// STREAMS connections of each kind: random bytes and mutated records of TLS, inside and outside of it; strangers without a certificate, with
-// one of another CA, with an expired one, without TLS; handshakes that take for ever, a thousand connections at once. Exit status 1 if a
-// run of the honest session failed or was wrong, the worker died, hung or let a stranger in, or it keeps descriptors or memory.
+// STREAMS connections of each kind: random bytes and mutated records of TLS, inside and outside of it; strangers
+// without a certificate, with one of another CA, with an expired one, without TLS; handshakes that take for ever, a
+// thousand connections at once. Exit status 1 if a run of the honest session failed or was wrong, the worker died, hung
+// or let a stranger in, or it keeps descriptors or memory.
 #include "support/certificate_folder.hpp"
 #include "support/honest_client.hpp"
 #include "support/recorded_talk.hpp"
@@ -234,7 +236,8 @@ private:
     at_once("connections at once", many, [](int, int) {});
   }
 
-  /// Opens `count` connections at once; `each_second` may say something on each. Waits until the worker has ended them all.
+  /// Opens `count` connections at once; `each_second` may say something on each. Waits until the worker has ended them
+  /// all.
   void at_once(const std::string& name, size_t count, const std::function<void(int fd, int second)>& each_second) {
     if (is_dead())
       return;

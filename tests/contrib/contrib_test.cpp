@@ -1,4 +1,5 @@
-// Operators of com.microsoft, and experiments that ai.onnx had up to opset 9, against ONNX Runtime: the cases that generate.mjs wrote, on the CPU and on a GPU.
+// Operators of com.microsoft, and experiments that ai.onnx had up to opset 9, against ONNX Runtime: the cases that
+// generate.mjs wrote, on the CPU and on a GPU.
 #include "actors/engine_access.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"

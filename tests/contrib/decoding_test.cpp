@@ -1,5 +1,5 @@
-// What cases of ONNX Runtime cannot say of AttnLSTM and DecoderMaskedMultiHeadAttention: where its own results are wrong, other element types,
-// and what is refused.
+// What cases of ONNX Runtime cannot say of AttnLSTM and DecoderMaskedMultiHeadAttention: where its own results are
+// wrong, other element types, and what is refused.
 #include "contrib/contrib_calls.hpp"
 
 using namespace troupe;
@@ -10,7 +10,8 @@ using Catch::Contains;
 
 namespace {
 
-/// Operands of a call of two steps, two batch elements, hidden size 2, a memory of 3 rows of 2 elements, scores of 4, and an attention layer of 3.
+/// Operands of a call of two steps, two batch elements, hidden size 2, a memory of 3 rows of 2 elements, scores of 4,
+/// and an attention layer of 3.
 std::vector<tensor> attention_operands() {
   return {noise({2, 2, 1}, 1),
           noise({1, 8, 4}, 2),

@@ -1,4 +1,5 @@
-// What cases of ONNX Runtime cannot say of the operators in experimental.mjs: other element types, dims that the run tells, and what is refused.
+// What cases of ONNX Runtime cannot say of the operators in experimental.mjs: other element types, dims that the run
+// tells, and what is refused.
 #include "actors/engine_access.hpp"
 #include "contrib/contrib_calls.hpp"
 #include "troupe/model_builder.hpp"

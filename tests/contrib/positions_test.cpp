@@ -1,5 +1,5 @@
-// What cases of ONNX Runtime cannot say of the operators in positions.mjs, and of EngramGate: other element types, attributes that it has in later
-// versions, and what is refused.
+// What cases of ONNX Runtime cannot say of the operators in positions.mjs, and of EngramGate: other element types,
+// attributes that it has in later versions, and what is refused.
 #include "contrib/contrib_calls.hpp"
 
 #include <limits>

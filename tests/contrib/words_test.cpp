@@ -1,5 +1,5 @@
-// What cases of ONNX Runtime cannot say of the operators in words.mjs and gates.mjs: where its own results are wrong or memory as it was, other element
-// types, and what is refused.
+// What cases of ONNX Runtime cannot say of the operators in words.mjs and gates.mjs: where its own results are wrong or
+// memory as it was, other element types, and what is refused.
 #include "contrib/contrib_calls.hpp"
 
 #include <limits>

@@ -28,9 +28,9 @@ public:
     return *this;
   }
 
-  /// Returns the largest |fast − reference| / (atol + rtol · |reference|) over all outputs; infinity if the kernel reads
-  /// beyond its inputs' dims or leaves elements unwritten (they are NaN before), throws if row `kernel` does not take
-  /// the call.
+  /// Returns the largest |fast − reference| / (atol + rtol · |reference|) over all outputs; infinity if the kernel
+  /// reads beyond its inputs' dims or leaves elements unwritten (they are NaN before), throws if row `kernel` does not
+  /// take the call.
   double worst(std::string_view kernel, double rtol = 1e-4, double atol = 1e-5, size_t outputs = 1);
 
 private:

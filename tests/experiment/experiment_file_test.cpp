@@ -42,7 +42,8 @@ TEST_CASE("an experiment lists what is combined", "[experiment]") {
   CHECK(e.repetitions == 7);
   CHECK(e.seed == 3);
   CHECK(e.noise == 0.05);
-  // Model a with two dims and b with one; the cluster is simulated, the two device lists are run too; two policies, two strategies.
+  // Model a with two dims and b with one; the cluster is simulated, the two device lists are run too; two policies, two
+  // strategies.
   CHECK(e.settings.size() == 3 * (1 + 2 * 2) * 2 * 2);
   const setting& first = e.settings[0];
   CHECK(first.model == "/folder/a.onnx");

@@ -5,7 +5,8 @@
 
 namespace troupe::experiments {
 
-/// Returns results of `single` (the baseline), `heft` and `dmda`, in each mode, with these times; the repetitions are as many as the longest.
+/// Returns results of `single` (the baseline), `heft` and `dmda`, in each mode, with these times; the repetitions are
+/// as many as the longest.
 inline results made_results(const std::vector<std::vector<double>>& seconds, std::vector<mode> modes = {mode::real}) {
   results all;
   all.what.name = "made up";

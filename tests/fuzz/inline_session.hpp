@@ -1,5 +1,5 @@
-// Runs a model, control flow included, from the calling thread: the session's own planning and bookkeeping without its actors, so
-// that one execution takes milliseconds and a fault shows where it is made.
+// Runs a model, control flow included, from the calling thread: the session's own planning and bookkeeping without its
+// actors, so that one execution takes milliseconds and a fault shows where it is made.
 //
 // The work of a run is limited: a file may ask for a loop without end, which a real run's deadline would stop.
 #pragma once
@@ -23,7 +23,8 @@ public:
 
   const std::vector<value_info>& inputs() const { return model_->inputs; }
 
-  /// Returns the outputs in the model's order. Throws what `session::run` throws; `errc::timeout` if the work is beyond the limit.
+  /// Returns the outputs in the model's order. Throws what `session::run` throws; `errc::timeout` if the work is beyond
+  /// the limit.
   std::vector<tensor> run(named_tensors inputs);
 
 private:
@@ -44,8 +45,8 @@ private:
   const inline_limits limits_;
 };
 
-/// Makes inputs of a model up: small numbers and, among them, what arithmetic stumbles over; the same for equal seeds. Throws
-/// `errc::out_of_memory` if one would be too large.
+/// Makes inputs of a model up: small numbers and, among them, what arithmetic stumbles over; the same for equal seeds.
+/// Throws `errc::out_of_memory` if one would be too large.
 named_tensors make_up_inputs(std::span<const value_info> inputs, uint32_t seed);
 
 } // namespace troupe::test

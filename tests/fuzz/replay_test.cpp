@@ -1,4 +1,5 @@
-// Inputs on which the fuzzer once found a fault (tests/data/fuzz), each in every variant: they end in a result or in one clear error.
+// Inputs on which the fuzzer once found a fault (tests/data/fuzz), each in every variant: they end in a result or in
+// one clear error.
 #include "support/catch.hpp"
 
 #include "fuzz/untrusted.hpp"

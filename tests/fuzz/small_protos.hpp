@@ -1,4 +1,5 @@
-// Small models of each kind, as files: the first inputs of the fuzzer, and the models for which saved plans are made again.
+// Small models of each kind, as files: the first inputs of the fuzzer, and the models for which saved plans are made
+// again.
 #pragma once
 
 #include "loader/models.hpp"

@@ -1,5 +1,5 @@
-// What the fuzz targets do with a file's bytes, and what may come of it: a result or one clear error. Shared by the targets and by
-// the test that replays what they have found.
+// What the fuzz targets do with a file's bytes, and what may come of it: a result or one clear error. Shared by the
+// targets and by the test that replays what they have found.
 #pragma once
 
 #include "base/error.hpp"
@@ -23,11 +23,12 @@ inline constexpr unsigned unfused = 1, half = 2, two_devices = 4, on_gpu = 8, ma
 inline constexpr unsigned inputs_shift = 5, all = 127; // two bits choose the inputs
 } // namespace variant
 
-/// Returns the variant that a model asks for: its `model_version`, which the engine does not read; 0 where it is no model.
+/// Returns the variant that a model asks for: its `model_version`, which the engine does not read; 0 where it is no
+/// model.
 unsigned variant_of(untrusted model);
 
-/// Loads, rewrites, plans and runs a model. Returns how it ended: "result", or the name of an error's code. Throws what is no
-/// `troupe::error`, and `defect`.
+/// Loads, rewrites, plans and runs a model. Returns how it ended: "result", or the name of an error's code. Throws what
+/// is no `troupe::error`, and `defect`.
 std::string try_model(untrusted model, unsigned how);
 
 /// Reads bytes as .npy, .npz and .pb; what can be read is written and read again.
@@ -42,8 +43,8 @@ inline constexpr uint8_t plan = 0, binding = 1, device = 2, result = 3, stats = 
                          frame = 7, kinds = 8; // frame: one of `remote::message`
 } // namespace message_kind
 
-/// Reads bytes, after one that says what they are, as a message of another host; plans are bound, bindings are of the first of
-/// `plan_models`.
+/// Reads bytes, after one that says what they are, as a message of another host; plans are bound, bindings are of the
+/// first of `plan_models`.
 void try_message(untrusted bytes);
 
 /// Returns a plan's message.

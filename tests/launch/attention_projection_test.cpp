@@ -1,4 +1,5 @@
-// Launch rules of troupe.AttentionProjection on fabricated devices: when one kernel does it all, and how its work is dealt out.
+// Launch rules of troupe.AttentionProjection on fabricated devices: when one kernel does it all, and how its work is
+// dealt out.
 #include "launch/parameters.hpp"
 #include "ops/fused_attention.hpp"
 #include "support/catch.hpp"

@@ -107,7 +107,8 @@ TEST_CASE("Attention of few queries reads a cache where it is, with more groups 
 
 namespace {
 
-/// Kernels, best first, for a decode step of `heads` heads that share `kv_heads` and see `keys` keys, of float32 caches if `wide`.
+/// Kernels, best first, for a decode step of `heads` heads that share `kv_heads` and see `keys` keys, of float32 caches
+/// if `wide`.
 launch_lists decode_step(int64_t heads, int64_t kv_heads, int64_t keys, bool wide, bool shuffle = true) {
   gpu_features gpu = large_gpu;
   gpu.subgroup_shuffle = shuffle;
@@ -255,7 +256,8 @@ TEST_CASE("Attention of many queries joins a cache in scratch memory, and then d
 
 namespace {
 
-/// Names of kernels, best first, for float32 heads of one batch, `sharing` of which share keys, on a device without matrices.
+/// Names of kernels, best first, for float32 heads of one batch, `sharing` of which share keys, on a device without
+/// matrices.
 std::vector<std::string> float_kernels(int64_t heads, int64_t sharing, int64_t queries, int64_t keys, int64_t width,
                                        uint32_t shared_bytes = 49152) {
   gpu_features gpu = large_gpu;

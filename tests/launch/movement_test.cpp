@@ -1,4 +1,5 @@
-// Launch rules of copies on fabricated devices, run word by word on the host. What the kernels compute is tested on a device.
+// Launch rules of copies on fabricated devices, run word by word on the host. What the kernels compute is tested on a
+// device.
 #include "launch/launch_table.hpp"
 #include "ops/movement_calls.hpp"
 #include "support/catch.hpp"

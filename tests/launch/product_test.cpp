@@ -252,7 +252,8 @@ operand part(operand o, int64_t first, int64_t pitch, int64_t rows) {
   return o;
 }
 
-/// Checks that a kernel of products writes rows `pitch` apart from `first` on, the whole range bound, in vectors if they are aligned.
+/// Checks that a kernel of products writes rows `pitch` apart from `first` on, the whole range bound, in vectors if
+/// they are aligned.
 void check_part(const launch_list& list, const operand& out, uint32_t width) {
   INFO(list.name);
   const bool split = list.launches.size() == 2, aligned = out.part.pitch % width == 0 && out.part.first % width == 0;

@@ -1,4 +1,5 @@
-// Launch rules of troupe.Projections on fabricated devices: when one kernel does it all, and how parts follow each other.
+// Launch rules of troupe.Projections on fabricated devices: when one kernel does it all, and how parts follow each
+// other.
 #include "launch/parameters.hpp"
 #include "support/catch.hpp"
 #include "support/projection_calls.hpp"

@@ -1,4 +1,5 @@
-// Launch rules of products and convolutions of bytes on fabricated devices. What the kernels compute is tested on a device.
+// Launch rules of products and convolutions of bytes on fabricated devices. What the kernels compute is tested on a
+// device.
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/evaluate.hpp"

@@ -1,5 +1,5 @@
-// Which products and convolutions of float32 share depths among slices of a group, on fabricated devices. What the kernels compute is tested on a
-// device.
+// Which products and convolutions of float32 share depths among slices of a group, on fabricated devices. What the
+// kernels compute is tested on a device.
 #include "launch/launches.hpp"
 #include "launch/tiling.hpp"
 #include "ops/run_op.hpp"

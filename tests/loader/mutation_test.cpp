@@ -1,5 +1,5 @@
-// Single-byte mutations of two small models: whatever the bytes, loading, planning and running end in a result or in one
-// clear error, in bounded time and memory.
+// Single-byte mutations of two small models: whatever the bytes, loading, planning and running end in a result or in
+// one clear error, in bounded time and memory.
 #include "support/catch.hpp"
 
 #include "actors/engine_access.hpp"

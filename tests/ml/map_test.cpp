@@ -1,4 +1,5 @@
-// Maps: CastMap and DictVectorizer by hand (ONNX Runtime's package for Node.js has no maps to ask with), and inputs of models that are maps.
+// Maps: CastMap and DictVectorizer by hand (ONNX Runtime's package for Node.js has no maps to ask with), and inputs of
+// models that are maps.
 #include "loader/models.hpp"
 #include "ops/run_op.hpp"
 #include "rewrite/rewrite.hpp"

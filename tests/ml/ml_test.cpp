@@ -1,5 +1,5 @@
-// Operators of ai.onnx.ml against ONNX Runtime (the cases that generate.mjs wrote), and by hand where the operators' text says more, or
-// says otherwise.
+// Operators of ai.onnx.ml against ONNX Runtime (the cases that generate.mjs wrote), and by hand where the operators'
+// text says more, or says otherwise.
 #include "actors/engine_access.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"

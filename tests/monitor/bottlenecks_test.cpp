@@ -1,4 +1,5 @@
-// What slows runs down, found in traces that have it and not in those that have not; gains against what the run without it takes.
+// What slows runs down, found in traces that have it and not in those that have not; gains against what the run without
+// it takes.
 #include "monitor/bottlenecks.hpp"
 
 #include "actors/engine_access.hpp"

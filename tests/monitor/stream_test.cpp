@@ -35,7 +35,8 @@ const trend& named(const monitor_report& r, const std::string& name) {
   return r.trends.front();
 }
 
-/// Two samples, ten seconds apart, of two replicas that were busy so many seconds of them, with 100 pieces of 4 rows each.
+/// Two samples, ten seconds apart, of two replicas that were busy so many seconds of them, with 100 pieces of 4 rows
+/// each.
 std::vector<monitor_sample> two_samples(double first_busy, double second_busy, size_t waiting = 1) {
   std::vector<monitor_sample> samples{at(0, 0, 0), at(10, 200, 0)};
   for (size_t i = 0; i < 2; ++i) {

@@ -1,4 +1,5 @@
-// AffineGrid, CausalConvWithState, CenterCropPad and SwiGLU against direct formulas, with concrete and with symbolic dims.
+// AffineGrid, CausalConvWithState, CenterCropPad and SwiGLU against direct formulas, with concrete and with symbolic
+// dims.
 #include "actors/engine_access.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"

@@ -1,4 +1,5 @@
-// ONNX conformance cases (a folder with model.onnx and test_data_set_*) whose model is one node, run through `evaluate`.
+// ONNX conformance cases (a folder with model.onnx and test_data_set_*) whose model is one node, run through
+// `evaluate`.
 #pragma once
 
 #include "ops/op.hpp"

@@ -28,7 +28,8 @@ TEST_CASE("Dropout hands its operand on unless it trains", "[ops][dropout]") {
 }
 
 TEST_CASE("Training drops what the Mersenne Twister of the seed says", "[ops][dropout]") {
-  // The numbers that MT19937 gives from seed 0 begin with 0.5488, 0.7152, 0.6028, 0.5449, 0.4237, 0.6459, 0.4376, 0.8918.
+  // The numbers that MT19937 gives from seed 0 begin with 0.5488, 0.7152, 0.6028, 0.5449, 0.4237, 0.6459, 0.4376,
+  // 0.8918.
   const tensor x = floats({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   const auto half = drop({x, tensor{}, yes});
   CHECK(elements(half[0]) == std::vector<double>{2, 4, 6, 8, 0, 12, 0, 16});

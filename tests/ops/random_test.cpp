@@ -1,4 +1,5 @@
-// Random numbers: their distributions, what seeds decide, and that the rewrite neither folds nor merges what has none. MaxRoiPool.
+// Random numbers: their distributions, what seeds decide, and that the rewrite neither folds nor merges what has none.
+// MaxRoiPool.
 #include "ops/run_op.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"

@@ -75,7 +75,8 @@ TEST_CASE("Recurrent operators refuse operands that do not fit", "[ops]") {
 }
 
 TEST_CASE("LSTM's clip limits the sums of the gates, not the cell", "[ops]") {
-  // All gates are sigmoid(0) and tanh(0) but the candidate, tanh(limited 5): C = c / 2 + tanh(1.5) / 2, far over the limit.
+  // All gates are sigmoid(0) and tanh(0) but the candidate, tanh(limited 5): C = c / 2 + tanh(1.5) / 2, far over the
+  // limit.
   const tensor w = floats({1, 4, 1}, {0, 0, 0, 5}), r = floats({1, 4, 1}, {0, 0, 0, 0});
   const auto y = run_op("LSTM", 14, attrs_of({{"clip", 1.5f}}),
                         {floats({1, 1, 1}, {1}), w, r, tensor{}, tensor{}, tensor{}, floats({1, 1, 1}, {6})}, 3);

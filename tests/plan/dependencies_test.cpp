@@ -1,4 +1,5 @@
-// What must wait for what: through data, through bytes that are used again, through control flow; and graphs in which that is a circle.
+// What must wait for what: through data, through bytes that are used again, through control flow; and graphs in which
+// that is a circle.
 #include "loader/models.hpp"
 #include "plan/graphs.hpp"
 #include "support/catch.hpp"
@@ -85,7 +86,8 @@ TEST_CASE("a reader on each device waits for the writer, and no reader for anoth
 }
 
 TEST_CASE("what overwrites a value waits for everyone who reads it", "[plan][C5]") {
-  // On a GPU the nodes of a wave run at once: whoever writes in place, or into bytes that are free again, comes in a later one.
+  // On a GPU the nodes of a wave run at once: whoever writes in place, or into bytes that are free again, comes in a
+  // later one.
   graph_builder b;
   const value_id in = b.input({64});
   const value_id a = b.node(plain_op, {in}, {64});

@@ -89,7 +89,8 @@ TEST_CASE("devices that share a GPU take longer while both have work, by a quart
   }
   devices[0].profile.launch_s = 2;
   devices[1].profile.launch_s = 8;
-  // A chunk of two nodes each: 4 and 16. The second one waits for the first, and takes a quarter of the shorter one longer.
+  // A chunk of two nodes each: 4 and 16. The second one waits for the first, and takes a quarter of the shorter one
+  // longer.
   CHECK(predicted(make_plan(side_by_side, devices, {placement_policy::round_robin})).makespan_s == Approx(20 + 1));
   CHECK(predicted(make_plan(side_by_side, {devices[0]}, {})).makespan_s == Approx(8));
   devices[1].processor = "another";

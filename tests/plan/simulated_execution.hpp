@@ -53,8 +53,8 @@ private:
     bool done() const { return out == sent.size(); }
   };
 
-  /// Returns the parts that a device may do next: one after the other, or, if copies go beside work, whatever the device's
-  /// arena allows (vulkan/chunk_submission.hpp).
+  /// Returns the parts that a device may do next: one after the other, or, if copies go beside work, whatever the
+  /// device's arena allows (vulkan/chunk_submission.hpp).
   std::vector<part> possible(device_index d) const {
     const device_queue& q = queues_[d];
     if (!p_.devices[d].copies_beside_work)

@@ -1,4 +1,5 @@
-// FlexAttention against its definition: heads that share keys, types, modifiers that know positions, read values around them, or are wrong.
+// FlexAttention against its definition: heads that share keys, types, modifiers that know positions, read values around
+// them, or are wrong.
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"

@@ -1,4 +1,5 @@
-// Small models that would cost gigabytes or minutes before the first run: bounded, or refused with an error that says why.
+// Small models that would cost gigabytes or minutes before the first run: bounded, or refused with an error that says
+// why.
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
@@ -196,8 +197,9 @@ TEST_CASE("copies of a body do not multiply endless names", "[rewrite][control][
 
 namespace {
 
-/// A loop of unknown length whose carried values move on by one place in each iteration, the first of which grows: each is
-/// seen to vary only once the one before it is. In its body are 40 more nodes and another such loop, `depth` levels deep.
+/// A loop of unknown length whose carried values move on by one place in each iteration, the first of which grows: each
+/// is seen to vary only once the one before it is. In its body are 40 more nodes and another such loop, `depth` levels
+/// deep.
 value_id add_moving_loop(graph_builder& b, value_id trips, value_id start, int depth) {
   constexpr size_t carried = 24;
   body_builder body(&b);

@@ -1,5 +1,5 @@
-// Opsets 1 to 6 put the second operand of arithmetic at an axis of the first: the same results with and without fusion, by fast kernels
-// and slow ones.
+// Opsets 1 to 6 put the second operand of arithmetic at an axis of the first: the same results with and without fusion,
+// by fast kernels and slow ones.
 #include "actors/engine_access.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"

@@ -1,4 +1,5 @@
-// Norms that become the end of the product before them (troupe.Projections): as the parts on random data, for GPUs alone.
+// Norms that become the end of the product before them (troupe.Projections): as the parts on random data, for GPUs
+// alone.
 #include "ops/projections.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"

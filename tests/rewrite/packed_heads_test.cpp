@@ -1,4 +1,5 @@
-// Attention that reads its operands where one projection wrote them: which copies go, which stay, and that the result is the same.
+// Attention that reads its operands where one projection wrote them: which copies go, which stay, and that the result
+// is the same.
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 

@@ -12,7 +12,8 @@ constexpr int64_t heads = 3, width = 8, columns = 10;
 /// What is different from a decoder's layer.
 enum class variation : uint8_t { none, heads_read_again, sums_read_again, computed_matrix, many_rows, one_position };
 
-/// Attention of [1, seq, heads, width] over [1, heads, past, width], and the product of its heads with bias and residual.
+/// Attention of [1, seq, heads, width] over [1, heads, past, width], and the product of its heads with bias and
+/// residual.
 graph layer(variation what) {
   graph_builder b;
   const bool one = what == variation::one_position;

@@ -10,7 +10,8 @@ using namespace troupe::test;
 
 namespace {
 
-/// Builds a graph call by call over values of rank 3; operands are drawn from the values made last, so that chains are long.
+/// Builds a graph call by call over values of rank 3; operands are drawn from the values made last, so that chains are
+/// long.
 class random_graph {
 public:
   explicit random_graph(uint32_t seed) : engine_(seed) {

@@ -1,4 +1,5 @@
-// The patterns of real exporters are found. TROUPE_MODELS names a folder of materialised models; without it the test is skipped.
+// The patterns of real exporters are found. TROUPE_MODELS names a folder of materialised models; without it the test is
+// skipped.
 #include "loader/onnx_loader.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"

@@ -1,4 +1,5 @@
-// BatchNormalization that no convolution takes in: a product and a sum with constants, in one chain with what is around them.
+// BatchNormalization that no convolution takes in: a product and a sum with constants, in one chain with what is around
+// them.
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"
 #include "support/run_graph.hpp"

@@ -1,4 +1,5 @@
-// Constants added to a Concat that are added to its inputs instead: the same results, fewer nodes, on GPUs alone and only where products take them in.
+// Constants added to a Concat that are added to its inputs instead: the same results, fewer nodes, on GPUs alone and
+// only where products take them in.
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 

@@ -1,4 +1,5 @@
-// A bound session without actors: what it carries from step to step, over a session machine and devices that are lost at every point.
+// A bound session without actors: what it carries from step to step, over a session machine and devices that are lost
+// at every point.
 #include "run/bound_state.hpp"
 #include "run/session_machine.hpp"
 #include "run/shared_ledger.hpp"

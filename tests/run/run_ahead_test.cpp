@@ -57,7 +57,8 @@ struct steps {
     machine->start_run(request);
     work_off();
   }
-  /// Ends the chunk that a device has. If it ends well, the device says first, if it ever does, what it leaves in its memory.
+  /// Ends the chunk that a device has. If it ends well, the device says first, if it ever does, what it leaves in its
+  /// memory.
   void end(const failure& how = {}) {
     REQUIRE(work);
     chunk_work mine = std::move(*std::exchange(work, std::nullopt));

@@ -28,8 +28,8 @@ struct made_up_resident final : resident {
   explicit made_up_resident(const std::string& device) : resident(dtype::float32, {2}, device) {}
 };
 
-/// One session or two over the same devices, which answer in their order, when the dice say so, mostly well; callers that start runs and
-/// give up; time that passes.
+/// One session or two over the same devices, which answer in their order, when the dice say so, mostly well; callers
+/// that start runs and give up; time that passes.
 class world {
 public:
   world(const trial& t, uint32_t seed) : trial_(t), random_(seed) {

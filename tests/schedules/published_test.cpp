@@ -41,7 +41,8 @@ TEST_CASE("policies give the published schedules' lengths", "[schedules][C6]") {
 }
 
 TEST_CASE("min-min places what can end first, first", "[schedules][C6]") {
-  // The short tasks 1 and 2 on a device each until 1, task 0 behind one of them until 3. By the longest first it would be 2.
+  // The short tasks 1 and 2 on a device each until 1, task 0 behind one of them until 3. By the longest first it would
+  // be 2.
   const cost_matrix costs{.tasks = 3, .devices = 2, .seconds = {2, 2, 1, 1, 1, 1}, .edges = {}};
   CHECK(makespan_by("min-min", costs) == 3);
 }

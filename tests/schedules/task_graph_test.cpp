@@ -52,7 +52,8 @@ TEST_CASE("graphs of algorithms have their tasks", "[schedules]") {
   CHECK(kinds_of(fft(8, 1, 1)) == kinds{{"split", 15}, {"butterfly", 24}});
   CHECK(kinds_of(fork_join(5, 3, 1, 1)) == kinds{{"fork", 3}, {"branch", 15}, {"join", 3}});
   CHECK(fork_join(5, 3, 1, 1).edges.size() == 32);
-  // Each task of Cholesky reads its own tile, too, if one of a step before wrote it: 4 potrf, 10 + 6 trsm, 20 + 4 gemm, 10 + 6 syrk.
+  // Each task of Cholesky reads its own tile, too, if one of a step before wrote it: 4 potrf, 10 + 6 trsm, 20 + 4 gemm,
+  // 10 + 6 syrk.
   CHECK(cholesky(5, 64).edges.size() == 60);
   CHECK(kinds_of(stencil(6, 4, 1, 1)) == kinds{{"block", 24}});
   CHECK(stencil(6, 4, 1, 1).edges.size() == 3 * 16);

@@ -7,8 +7,8 @@
 
 namespace troupe::test {
 
-/// Builds a graph of float values that all count their rows by "batch", at one axis each. Its inputs are x [batch, 4, 6] and
-/// z [3, batch].
+/// Builds a graph of float values that all count their rows by "batch", at one axis each. Its inputs are x [batch, 4,
+/// 6] and z [3, batch].
 class random_rows {
 public:
   /// Rows are mixed by one of the calls if `mixes`.

@@ -1,4 +1,5 @@
-// The proof against what models compute: a batch cut by rows gives what the whole gives, and no model that mixes rows passes.
+// The proof against what models compute: a batch cut by rows gives what the whole gives, and no model that mixes rows
+// passes.
 #include "actors/engine_access.hpp"
 #include "rewrite/rewrite.hpp"
 #include "strategy/random_rows.hpp"

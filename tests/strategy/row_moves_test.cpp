@@ -1,4 +1,5 @@
-// The same for operators that move elements, for the number of rows as a value, and for rows that are picked by their numbers.
+// The same for operators that move elements, for the number of rows as a value, and for rows that are picked by their
+// numbers.
 #include "strategy/call_model.hpp"
 
 using namespace troupe;

@@ -371,7 +371,8 @@ TEST_CASE("Every operator has a rule, or a reason why it has none", "[strategy][
     if (!def->expand && !find_row_rule(*def) && why_no_row_rule(*def).starts_with("has no rule") &&
         !def->limited_broadcast)
       without.insert(std::string(def->name));
-  // These take no operand, or what they give follows from dims alone; PRelu is that of opset 1; a Task of a made-up graph has no rows.
+  // These take no operand, or what they give follows from dims alone; PRelu is that of opset 1; a Task of a made-up
+  // graph has no rows.
   CHECK(without == std::set<std::string>{"Constant", "PRelu", "Shape", "Size", "Task"});
 }
 

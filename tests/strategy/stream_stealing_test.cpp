@@ -31,8 +31,8 @@ TEST_CASE("a replica at half speed costs what it must: 0.95 of the ideal", "[str
         std::vector<replica_figures> truth = options.replicas;
         truth[0] = {.row_seconds = 2e-3, .fixed_seconds = 2e-4};
         stream_world world(options, truth);
-        // What is in flight before the first end is given out by a wrong prediction; so there must be enough besides it. And
-        // micro-batches that cannot be cut end together only to one of them.
+        // What is in flight before the first end is given out by a wrong prediction; so there must be enough besides
+        // it. And micro-batches that cannot be cut end together only to one of them.
         const int64_t batches = divisible ? (replicas * depth > 16 ? 128 : 64) : static_cast<int64_t>(32 * replicas);
         if (divisible)
           world.submit(rows_of_key(8 * batches));

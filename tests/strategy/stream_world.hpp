@@ -1,5 +1,5 @@
-// Replicas in virtual time around a stream machine: each runs its pieces one after the other, as fast as a test says. All that the machine
-// commands is checked at once against a naive account of rows.
+// Replicas in virtual time around a stream machine: each runs its pieces one after the other, as fast as a test says.
+// All that the machine commands is checked at once against a naive account of rows.
 #pragma once
 
 #include "strategy/stream_machine.hpp"

@@ -5,7 +5,8 @@
 
 namespace troupe::test {
 
-/// If `condition` then x without its axis 1 (Squeeze) else x; `x` has the dims [n, 1, 4]. The result is called `name`.0.
+/// If `condition` then x without its axis 1 (Squeeze) else x; `x` has the dims [n, 1, 4]. The result is called
+/// `name`.0.
 inline value_id add_squeeze(graph_builder& b, const std::string& name, value_id condition, value_id x) {
   body_builder yes(&b), no(&b);
   yes.output(yes.op("Squeeze", {yes.capture(x), yes.integers({1})}));

@@ -12,7 +12,8 @@ inline tensor bytes(dtype type, shape dims, uint64_t seed) {
                               : random_integers(type, std::move(dims), seed, -128, 128);
 }
 
-/// Checks a case as it is and, if operand B is constant, with constant scales and zero points too, which kernels have in their block.
+/// Checks a case as it is and, if operand B is constant, with constant scales and zero points too, which kernels have
+/// in their block.
 inline void check_byte_kernels(kernel_case c) {
   check_gpu_kernels(c);
   if ((c.constants & 1u << byte_inputs::b) == 0)

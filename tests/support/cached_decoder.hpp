@@ -6,8 +6,9 @@
 
 namespace troupe::test {
 
-/// Attention over `layers` caches: x [batch, seq, 16] and, for each layer l, past_k{l} and past_v{l} [batch, 2, past, 8] → y [batch, seq, 16],
-/// present_k{l}, present_v{l} [batch, 2, past + seq, 8]. `projected`: the heads of a layer are multiplied by a matrix.
+/// Attention over `layers` caches: x [batch, seq, 16] and, for each layer l, past_k{l} and past_v{l} [batch, 2, past,
+/// 8] → y [batch, seq, 16], present_k{l}, present_v{l} [batch, 2, past + seq, 8]. `projected`: the heads of a layer are
+/// multiplied by a matrix.
 inline graph decoder_of_layers(size_t layers, bool projected) {
   graph_builder b;
   const dim batch = dim::symbol("batch"), seq = dim::symbol("seq"), past = dim::symbol("past");

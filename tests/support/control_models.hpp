@@ -7,7 +7,8 @@
 
 namespace troupe::test {
 
-/// At most n times: x ← x · 2 + y, until x[0] ≥ limit[0]; the outputs are "loop.0", the last x, and "loop.1", all of them.
+/// At most n times: x ← x · 2 + y, until x[0] ≥ limit[0]; the outputs are "loop.0", the last x, and "loop.1", all of
+/// them.
 graph growing_loop();
 
 /// Its inputs with x = [1, 10], y = [1, 0].

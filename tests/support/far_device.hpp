@@ -1,4 +1,5 @@
-// Devices of another host without a network: a worker's service in this process, joined to a session's side by a link in memory.
+// Devices of another host without a network: a worker's service in this process, joined to a session's side by a link
+// in memory.
 #pragma once
 
 #include "remote/host_service.hpp"
@@ -30,7 +31,8 @@ public:
   remote::host_service& service() { return *service_; }
   /// The links so far, the oldest first.
   link_pair& link(size_t i) { return *links_.at(i); }
-  /// Cuts the newest link, which is a session's, and waits until the worker has noticed. Returns whether it has in time.
+  /// Cuts the newest link, which is a session's, and waits until the worker has noticed. Returns whether it has in
+  /// time.
   bool drop_newest();
   std::string address() const { return name_ + ":4242"; }
 

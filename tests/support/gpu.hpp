@@ -5,8 +5,8 @@
 
 namespace troupe::test {
 
-/// The instance of all GPU tests: under the validation layer with synchronization validation, if that is installed (a test
-/// of its own says whether it is).
+/// The instance of all GPU tests: under the validation layer with synchronization validation, if that is installed (a
+/// test of its own says whether it is).
 const std::shared_ptr<const vulkan::instance>& gpus();
 
 /// Opens GPU 0 as a device.

@@ -35,7 +35,8 @@ private:
   std::string name_ = "none";
 };
 
-/// Holds one conversation on a new link to the host, which is left open. Returns what the worker did wrong; empty if nothing.
+/// Holds one conversation on a new link to the host, which is left open. Returns what the worker did wrong; empty if
+/// nothing.
 std::string speak_as_session(far_host& host, fault_source& random);
 
 /// Speaks as a worker to a session's side, which runs a chunk there. Returns what that did wrong; empty if nothing.

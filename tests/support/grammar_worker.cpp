@@ -54,7 +54,8 @@ private:
     patience_ = std::jthread([this](const std::stop_token& done) { cut_later(done); });
   }
 
-  /// After a wrong answer the session may wait without end for the right one. An honest link is never cut, however slow.
+  /// After a wrong answer the session may wait without end for the right one. An honest link is never cut, however
+  /// slow.
   void cut_later(const std::stop_token& done) {
     std::mutex mutex;
     std::unique_lock lock(mutex);

@@ -1,13 +1,13 @@
-// Builds graphs in code, step by step: the one builder of the tests. Its graphs are as plain as a loader's: nothing is checked, and
-// only what is said to be inferred is. (Users build models with `troupe::model_builder`.)
+// Builds graphs in code, step by step: the one builder of the tests. Its graphs are as plain as a loader's: nothing is
+// checked, and only what is said to be inferred is. (Users build models with `troupe::model_builder`.)
 #pragma once
 
 #include "ops/op.hpp"
 
 namespace troupe::test {
 
-/// See the top of this file. A value without a name is called "v" and its number, a made-up operator's node "n" and its number; nodes of
-/// real operators are called after operator and first output: "Relu_y".
+/// See the top of this file. A value without a name is called "v" and its number, a made-up operator's node "n" and its
+/// number; nodes of real operators are called after operator and first output: "Relu_y".
 struct graph_builder {
   graph g;
 
@@ -72,8 +72,8 @@ std::vector<value_id> add_control(graph_builder& b, const std::string& op, const
                                   std::vector<value_id> inputs, std::map<std::string, body_builder*> bodies,
                                   size_t outputs, attributes attrs = {});
 
-/// A loop of one carried value: `step` gets the body with its inputs (iteration, condition, value) and returns the condition and
-/// value after the iteration. Returns the loop's result.
+/// A loop of one carried value: `step` gets the body with its inputs (iteration, condition, value) and returns the
+/// condition and value after the iteration. Returns the loop's result.
 template <class F>
 value_id add_loop(graph_builder& b, const std::string& name, value_id trips, value_id condition, value_id start,
                   F&& step) {

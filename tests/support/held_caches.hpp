@@ -1,4 +1,5 @@
-// A decoder (cached_decoder.hpp) whose caches go through the host, and one whose caches the caller holds on a device: what is compared.
+// A decoder (cached_decoder.hpp) whose caches go through the host, and one whose caches the caller holds on a device:
+// what is compared.
 #pragma once
 
 #include "support/bound_values.hpp"

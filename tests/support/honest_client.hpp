@@ -1,4 +1,5 @@
-// A session that runs a small model on a worker all the time, and notes how long each run takes and whether it is right.
+// A session that runs a small model on a worker all the time, and notes how long each run takes and whether it is
+// right.
 #pragma once
 
 #include "base/quantile.hpp"

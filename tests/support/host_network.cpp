@@ -24,8 +24,8 @@ void enter_new_space() {
     throw std::runtime_error(std::string("no network namespace: ") + std::strerror(errno));
 }
 
-/// Makes a namespace whose one card is joined to the bridge of this process. A thread of its own makes it, for that is what a
-/// namespace belongs to.
+/// Makes a namespace whose one card is joined to the bridge of this process. A thread of its own makes it, for that is
+/// what a namespace belongs to.
 host_place make_host(int number) {
   host_place made{.address = fmt::format("10.97.0.{}", number + 2)};
   std::string problem;

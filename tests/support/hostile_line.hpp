@@ -1,4 +1,5 @@
-// A connection by which a test says anything to a worker: plain TCP or TLS, honest or not. And what honest ones say, recorded.
+// A connection by which a test says anything to a worker: plain TCP or TLS, honest or not. And what honest ones say,
+// recorded.
 #pragma once
 
 #include "actors/network/channel.hpp"

@@ -52,8 +52,9 @@ struct one_node {
   }
 };
 
-/// Devices are kept: opening one costs more than a case. They stay open at exit: the validation layer is gone before static
-/// objects are destroyed. `constants`: whether parameters are constants of kernels, as they are by default on hardware; `factor`: of its quotients.
+/// Devices are kept: opening one costs more than a case. They stay open at exit: the validation layer is gone before
+/// static objects are destroyed. `constants`: whether parameters are constants of kernels, as they are by default on
+/// hardware; `factor`: of its quotients.
 device& gpu_for(uint32_t alternative, bool plain, bool constants = false, float factor = 1) {
   static auto& open = *new std::map<std::tuple<uint32_t, bool, bool, float>, std::unique_ptr<device>>;
   auto& made = open[{alternative, plain, constants, factor}];
@@ -295,7 +296,8 @@ bool gpu_flushes_subnormals() {
   return flushes;
 }
 
-/// What quotients are multiplied by: a GPU in hardware shows its own, one in software stands for GPUs that divide worse.
+/// What quotients are multiplied by: a GPU in hardware shows its own, one in software stands for GPUs that divide
+/// worse.
 std::span<const float> quotient_factors() {
   static constexpr float factors[] = {1.f, 1 + 0x1p-23f, 1 - 0x1p-23f};
   return std::span(factors).first(vulkan::is_hardware(gpus()->gpus().at(0).snapshot) ? 1 : 3);

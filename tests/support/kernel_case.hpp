@@ -24,13 +24,13 @@ struct kernel_case {
   bool in_double = false;
 };
 
-/// Runs the case on GPU 0, each alternative, poisoned, with plain and channels-last layouts if the operator takes both, and
-/// checks types, dims and elements of all outputs. Float cases run in float32 as given; `half` converts float inputs to
-/// float16 first and allows for its rounding. Fails if the operator offers no launches at all.
+/// Runs the case on GPU 0, each alternative, poisoned, with plain and channels-last layouts if the operator takes both,
+/// and checks types, dims and elements of all outputs. Float cases run in float32 as given; `half` converts float
+/// inputs to float16 first and allows for its rounding. Fails if the operator offers no launches at all.
 void check_gpu_kernels(const kernel_case& c, bool half = false);
 
-/// Runs the case on GPU 0, poisoned, in every way that a tuner may choose whose name begins with `kernels`, and checks the outputs as
-/// `check_gpu_kernels` does; returns the names.
+/// Runs the case on GPU 0, poisoned, in every way that a tuner may choose whose name begins with `kernels`, and checks
+/// the outputs as `check_gpu_kernels` does; returns the names.
 std::set<std::string> check_gpu_ways(const kernel_case& c, std::string_view kernels, bool half = false);
 
 /// Returns whether GPU 0 has a kernel for the case.
@@ -53,9 +53,9 @@ struct tie_record {
 /// Records of all `check_gpu_bits` so far, by name.
 const std::map<std::string, tie_record>& tie_records();
 
-/// Runs the case on GPU 0, and on what GPU 0 would be if its divisions and square roots were as bad as Vulkan allows, upwards and
-/// downwards; counts the results of GPU 0 under `name`. Fails if an element is not, bit by bit, the reference's. `subnormal`: the
-/// case is of subnormal numbers, which a GPU that flushes them may compute as zeros.
+/// Runs the case on GPU 0, and on what GPU 0 would be if its divisions and square roots were as bad as Vulkan allows,
+/// upwards and downwards; counts the results of GPU 0 under `name`. Fails if an element is not, bit by bit, the
+/// reference's. `subnormal`: the case is of subnormal numbers, which a GPU that flushes them may compute as zeros.
 void check_gpu_bits(const std::string& name, const kernel_case& c, bool subnormal = false);
 
 /// Fails unless two tensors have the same type, dims and, within the tolerances, elements; returns the errors.

@@ -1,7 +1,7 @@
 // A link in memory: two ends joined by queues, slow, cut or stopped as a test wants it.
 //
-// By threads, each end's handler is called on a thread of the pair's, in real time. By hand, `step` delivers one frame after the other
-// in virtual time, on the caller's thread: the same calls give the same times.
+// By threads, each end's handler is called on a thread of the pair's, in real time. By hand, `step` delivers one frame
+// after the other in virtual time, on the caller's thread: the same calls give the same times.
 #pragma once
 
 #include "remote/link.hpp"
@@ -37,7 +37,8 @@ public:
   /// Returns end 0 or 1.
   remote::link_ptr end(size_t i) const { return ends_[i]; }
 
-  /// Calls no handler any more, once it returns, and lets go of them; the ends may be used on, in vain. Not for handlers to call.
+  /// Calls no handler any more, once it returns, and lets go of them; the ends may be used on, in vain. Not for
+  /// handlers to call.
   void stop();
   /// Delivers nothing until `release`, as if the hosts had stopped; frames may be sent.
   void hold();

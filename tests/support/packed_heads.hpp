@@ -10,7 +10,8 @@
 
 namespace troupe::test {
 
-/// Returns float32 heads, [B, H, S, D] or [B, S, H, D] if `behind`, with `before` heads in front of them and `after` behind: those are NaN.
+/// Returns float32 heads, [B, H, S, D] or [B, S, H, D] if `behind`, with `before` heads in front of them and `after`
+/// behind: those are NaN.
 inline tensor among_heads(const tensor& heads, bool behind, int64_t before, int64_t after) {
   shape dims = heads.dims();
   const size_t axis = behind ? 2 : 1;

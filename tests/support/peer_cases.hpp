@@ -25,8 +25,8 @@ std::vector<peer_case> read_peer_cases(const std::string& file);
 /// Runs a case on an engine as a model of its own; the operator's newest version. Results are as many as the outputs.
 std::vector<tensor> run_peer_case(engine& e, const peer_case& c);
 
-/// Returns how results differ from a case's outputs by more than two engines may: a last step where results are quantised, what float
-/// arithmetic in another order gives; empty if they do not.
+/// Returns how results differ from a case's outputs by more than two engines may: a last step where results are
+/// quantised, what float arithmetic in another order gives; empty if they do not.
 std::string peer_difference(const peer_case& c, const std::vector<tensor>& got);
 
 } // namespace troupe::test

@@ -1,4 +1,5 @@
-// An end of a link that does nothing but pull and answer pieces, in frames of its own; it notes how much was outstanding.
+// An end of a link that does nothing but pull and answer pieces, in frames of its own; it notes how much was
+// outstanding.
 #pragma once
 
 #include "remote/pieces.hpp"

@@ -1,5 +1,5 @@
-// What an honest session says to a worker inside TLS, recorded, to be said again in other words. CAF's protocol, BASP of 0.17: a head
-// of 32 bytes, then as many more as it says.
+// What an honest session says to a worker inside TLS, recorded, to be said again in other words. CAF's protocol, BASP
+// of 0.17: a head of 32 bytes, then as many more as it says.
 #pragma once
 
 #include "support/hostile_line.hpp"
@@ -31,8 +31,9 @@ bytes random_caf_messages(std::mt19937_64& random);
 
 class recorded_talk {
 public:
-  /// Stands, as a member, between a worker and whoever `visit` makes call the port that it is given; returns what the caller says. What is longer
-  /// than `longest` is left out. Names of nodes are bound to certificates: `tls` is that of the caller, `as_worker` that of the worker.
+  /// Stands, as a member, between a worker and whoever `visit` makes call the port that it is given; returns what the
+  /// caller says. What is longer than `longest` is left out. Names of nodes are bound to certificates: `tls` is that of
+  /// the caller, `as_worker` that of the worker.
   recorded_talk(uint16_t worker, const actors::tls_context& tls, const actors::tls_context& as_worker,
                 const std::function<void(uint16_t)>& visit, size_t longest = 16384);
 
@@ -41,8 +42,9 @@ public:
   /// The same, said by another node of CAF's.
   recorded_talk as_node(uint32_t number) const;
 
-  /// Says it again, mending what must be right for frames to reach troupe: the talk begins as it was, and what follows goes to
-  /// the link's new end; the frames in it are mutated, now and then one is left out. Returns whether the worker took the link.
+  /// Says it again, mending what must be right for frames to reach troupe: the talk begins as it was, and what follows
+  /// goes to the link's new end; the frames in it are mutated, now and then one is left out. Returns whether the worker
+  /// took the link.
   bool say_to_link(hostile_line& line, std::mt19937_64& random) const;
 
 private:

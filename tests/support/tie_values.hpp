@@ -1,4 +1,5 @@
-// Floats whose quotients, roots and multiples are such that the last bit decides how they are rounded. The same for each call.
+// Floats whose quotients, roots and multiples are such that the last bit decides how they are rounded. The same for
+// each call.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Drivers that refuse a call, or are slow to answer: the test program has functions of its own in front of some of the Vulkan loader's,
-// which do as a test says, and else what the loader's do.
+// Drivers that refuse a call, or are slow to answer: the test program has functions of its own in front of some of the
+// Vulkan loader's, which do as a test says, and else what the loader's do.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -20,8 +20,8 @@ enum class vulkan_call : uint8_t {
 };
 inline constexpr int vulkan_call_count = 7;
 
-/// Lets the `nth` call of a kind, counted from its construction on (1: the next), fail with `result`, and the `count - 1` after it.
-/// One for each kind at a time.
+/// Lets the `nth` call of a kind, counted from its construction on (1: the next), fail with `result`, and the `count -
+/// 1` after it. One for each kind at a time.
 class refused_call {
 public:
   explicit refused_call(vulkan_call call, int nth = 1, VkResult result = VK_ERROR_OUT_OF_HOST_MEMORY, int count = 1);
@@ -36,7 +36,8 @@ private:
   const vulkan_call call_;
 };
 
-/// As long as it lives, nobody is told how far a timeline has come: for all that the engine knows, the GPU is still at work.
+/// As long as it lives, nobody is told how far a timeline has come: for all that the engine knows, the GPU is still at
+/// work.
 class held_completions {
 public:
   held_completions();

@@ -14,8 +14,8 @@ namespace troupe::test {
 
 class worker_process {
 public:
-  /// Starts a worker at any free port, or at this one, and waits until it listens: --insecure, unless `options` say --tls-cert. What it
-  /// logs is read, but all but the last MiB forgotten.
+  /// Starts a worker at any free port, or at this one, and waits until it listens: --insecure, unless `options` say
+  /// --tls-cert. What it logs is read, but all but the last MiB forgotten.
   explicit worker_process(std::vector<std::string> options = {}, uint16_t port = 0, const host_place& where = {});
   /// Kills it.
   ~worker_process();

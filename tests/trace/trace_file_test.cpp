@@ -1,4 +1,5 @@
-// Trace files: ours keep the format's rules and come back as they were; those of strangers are checked, bounded and refused with a reason.
+// Trace files: ours keep the format's rules and come back as they were; those of strangers are checked, bounded and
+// refused with a reason.
 #include "trace/check_trace.hpp"
 #include "trace/read_trace.hpp"
 #include "trace/trace_diff.hpp"

@@ -1,4 +1,5 @@
-// Parameters of kernels as constants of their code. That kernels compute the same so is tested by all kernel cases (support/kernel_case.cpp).
+// Parameters of kernels as constants of their code. That kernels compute the same so is tested by all kernel cases
+// (support/kernel_case.cpp).
 #include "vulkan/block_constants.hpp"
 
 #include "support/catch.hpp"

@@ -1,4 +1,5 @@
-// Attention of few queries against the reference: rows that share keys, numbers of keys around each block and split, caches of every type.
+// Attention of few queries against the reference: rows that share keys, numbers of keys around each block and split,
+// caches of every type.
 #include "support/bound_values.hpp"
 #include "support/cached_decoder.hpp"
 

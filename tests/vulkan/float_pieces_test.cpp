@@ -1,5 +1,6 @@
-// Products and convolutions of float32 by matrix units of float16 (shaders/float_pieces.glsl), which devices without them lack: by every way of the
-// cooperative kernels, and of scalar arithmetic, which has to hold the same; against float64.
+// Products and convolutions of float32 by matrix units of float16 (shaders/float_pieces.glsl), which devices without
+// them lack: by every way of the cooperative kernels, and of scalar arithmetic, which has to hold the same; against
+// float64.
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/graph_builder.hpp"

@@ -1,5 +1,5 @@
-// Kernels that write straight into their part of a Concat's output: every alternative, aligned and not, in float32 and float16, against the
-// reference kernels, under the validation layer.
+// Kernels that write straight into their part of a Concat's output: every alternative, aligned and not, in float32 and
+// float16, against the reference kernels, under the validation layer.
 #include "plan/bind/joined_parts.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
@@ -48,7 +48,8 @@ struct net : graph_builder {
   dtype type;
 };
 
-/// Runs `n` on a GPU, each alternative of its kernels, and compares with the reference; `concats` of the plan are joined.
+/// Runs `n` on a GPU, each alternative of its kernels, and compares with the reference; `concats` of the plan are
+/// joined.
 void check(net& n, const std::vector<shape>& inputs, size_t concats = 1) {
   const graph given = rewrite(n.g, {.fuse = false});
   const auto program = std::make_shared<const graph>(rewrite(n.g, {}));

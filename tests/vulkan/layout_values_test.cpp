@@ -1,5 +1,5 @@
-// Networks whose symbolic dims are equal but written differently, run on a CPU and on a GPU that work channels-last: operands
-// of one elementwise node must pair up whatever their layouts, and share bytes only where they are alike.
+// Networks whose symbolic dims are equal but written differently, run on a CPU and on a GPU that work channels-last:
+// operands of one elementwise node must pair up whatever their layouts, and share bytes only where they are alike.
 #include "cpu/cpu_device.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"

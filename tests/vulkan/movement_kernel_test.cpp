@@ -264,7 +264,8 @@ TEST_CASE("GPU TensorScatter updates a cache, linear and circular", "[vulkan]") 
 }
 
 TEST_CASE("GPU indices out of range read and write inside", "[vulkan]") {
-  // The validation layer would not see it, but the poisoned neighbours would show: every result is an element of the data.
+  // The validation layer would not see it, but the poisoned neighbours would show: every result is an element of the
+  // data.
   const tensor data = random_floats({5, 4}, 1);
   const auto run = [&](const char* op, const std::vector<tensor>& inputs) {
     graph_builder b(21);

@@ -1,5 +1,5 @@
-// Inputs that become float16 or bytes first of all, which the host does while it writes them to the GPU's memory: the same results as by the kernel
-// that does it for inputs that are on the GPU already, and where times are asked for.
+// Inputs that become float16 or bytes first of all, which the host does while it writes them to the GPU's memory: the
+// same results as by the kernel that does it for inputs that are on the GPU already, and where times are asked for.
 #include "rewrite/rewrite.hpp"
 #include "support/bound_values.hpp"
 #include "support/kernel_case.hpp"

@@ -61,8 +61,8 @@ device& gpu_of(uint32_t alternative) {
   return *made;
 }
 
-/// Runs the case after a pooling of single pixels, so that its operand is channels-last, by each alternative. Returns the kernels
-/// that did so, in their order.
+/// Runs the case after a pooling of single pixels, so that its operand is channels-last, by each alternative. Returns
+/// the kernels that did so, in their order.
 std::vector<std::string> check_channels_last(const kernel_case& c, bool half = false) {
   graph_builder b(c.opset);
   b.g.opsets["troupe"] = 1;

@@ -71,7 +71,8 @@ public:
     c_.attrs.set("gated", int64_t{1});
     return *this;
   }
-  /// Rotates products by the numbers of heads, all of that width: troupe.Rotary, or the operator with `rotated` elements of each.
+  /// Rotates products by the numbers of heads, all of that width: troupe.Rotary, or the operator with `rotated`
+  /// elements of each.
   call& rotary(std::vector<int64_t> heads, int64_t width, bool batched = false) {
     c_.attrs.set("rotary", std::string("Rotary"));
     c_.attrs.set("rotary_heads", std::move(heads));

@@ -1,4 +1,5 @@
-// troupe.QuantizedConv and troupe.QuantizedMatMul that end in a sum with a residual, on the GPU: the reference's bytes exactly.
+// troupe.QuantizedConv and troupe.QuantizedMatMul that end in a sum with a residual, on the GPU: the reference's bytes
+// exactly.
 #include "support/byte_cases.hpp"
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"

@@ -1,5 +1,6 @@
-// Products and convolutions of float32 by tiles whose depths are shared among slices of a group (shaders/gemm_tiled.glsl), which launch rules take on
-// large devices alone: forced, against the reference, at sizes that leave remainders in tiles, depths and slices.
+// Products and convolutions of float32 by tiles whose depths are shared among slices of a group
+// (shaders/gemm_tiled.glsl), which launch rules take on large devices alone: forced, against the reference, at sizes
+// that leave remainders in tiles, depths and slices.
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"
 #include "support/kernel_case.hpp"

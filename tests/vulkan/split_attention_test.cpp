@@ -1,4 +1,5 @@
-// Attention of few queries whose last groups join the splits of the keys: what counts the groups is as it was when they are done.
+// Attention of few queries whose last groups join the splits of the keys: what counts the groups is as it was when they
+// are done.
 #include "launch/launches.hpp"
 #include "support/bound_values.hpp"
 #include "support/kernel_case.hpp"

@@ -1,5 +1,6 @@
-// Attention of many queries by tiles of keys against the reference: sizes around blocks of rows, tiles of keys and teams, masks that are one row for
-// all queries or are not, and what is masked whatever it holds. First by the blocks that the launch rule takes, then by every block that it knows.
+// Attention of many queries by tiles of keys against the reference: sizes around blocks of rows, tiles of keys and
+// teams, masks that are one row for all queries or are not, and what is masked whatever it holds. First by the blocks
+// that the launch rule takes, then by every block that it knows.
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"
 
@@ -113,7 +114,8 @@ namespace {
 const char* const blocks[] = {"attention.tiled64x32",   "attention.tiled32x32",   "attention.tiled32x32x2",
                               "attention.tiled32x16x4", "attention.tiled16x32x2", "attention.tiled16x16x4"};
 
-/// Checks a call by every block, whose shared memory has to suffice on any device: keys are at most 48 wide, values 32. `split`: with keys split over groups too.
+/// Checks a call by every block, whose shared memory has to suffice on any device: keys are at most 48 wide, values 32.
+/// `split`: with keys split over groups too.
 void check_blocks(const kernel_case& c, bool split = false) {
   const std::set<std::string> names = check_gpu_ways(c, "attention.tiled");
   for (const std::string block : blocks) {

@@ -1,4 +1,5 @@
-// How the ends of submissions are told: by their timestamps where nothing else is in flight, by semaphores else, in order and once each.
+// How the ends of submissions are told: by their timestamps where nothing else is in flight, by semaphores else, in
+// order and once each.
 #include "support/catch.hpp"
 #include "support/chunk_works.hpp"
 #include "support/gpu.hpp"

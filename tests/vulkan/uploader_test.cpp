@@ -36,7 +36,8 @@ bool holds(const allocation& memory, const std::vector<std::byte>& bytes) {
 constexpr int64_t weight_count = 32, weight_width = 1024;
 constexpr int64_t weights_bytes = weight_count * weight_width * weight_width * 4;
 
-/// x [1, width] → products with `count` matrices, which are in one file, apart from each other or all in the same place.
+/// x [1, width] → products with `count` matrices, which are in one file, apart from each other or all in the same
+/// place.
 std::string chain_of_products(const test::scratch_folder& folder, bool apart) {
   const int64_t bytes = weights_bytes / weight_count;
   std::filesystem::resize_file(folder.write("w.bin", ""), static_cast<uintmax_t>(weights_bytes));

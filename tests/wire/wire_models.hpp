@@ -9,7 +9,8 @@
 
 namespace troupe::test {
 
-/// Rewritten models with weights small and large, recipes, control flow, symbolic and data-dependent dims, quantised ones.
+/// Rewritten models with weights small and large, recipes, control flow, symbolic and data-dependent dims, quantised
+/// ones.
 const std::map<std::string, std::shared_ptr<const graph>>& wire_programs();
 
 /// A graph of real operators: chains, joins, views, products, dims that depend on data.

@@ -56,7 +56,8 @@ void bind_capacities(arena_layout& l, const bindings& capacities, const slot_fla
     check_view(p, l.segment, static_cast<value_id>(v), l.dims);
 }
 
-/// Shapes that are equal only if dims are equal in every binding: a dim that varies is stood for by its slot, below zero.
+/// Shapes that are equal only if dims are equal in every binding: a dim that varies is stood for by its slot, below
+/// zero.
 std::vector<shape> identities(const arena_layout& l, const slot_flags& flags) {
   const plan& p = *l.source;
   std::vector<shape> shapes = l.dims;

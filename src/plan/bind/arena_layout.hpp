@@ -1,9 +1,9 @@
-// Where the values of a segment are in the devices' arenas: laid out for capacities of the symbols, shared by all bindings
-// that fit.
+// Where the values of a segment are in the devices' arenas: laid out for capacities of the symbols, shared by all
+// bindings that fit.
 //
-// Each symbol of a layout is either fixed, and has this value in every binding, or varies up to its capacity. A binding fits
-// if every value takes at most the bytes that it has at the capacities (dims need not grow with the symbols). Bytes are
-// shared in place only by values whose dims are equal in every binding, not merely at the capacities.
+// Each symbol of a layout is either fixed, and has this value in every binding, or varies up to its capacity. A binding
+// fits if every value takes at most the bytes that it has at the capacities (dims need not grow with the symbols).
+// Bytes are shared in place only by values whose dims are equal in every binding, not merely at the capacities.
 //
 // A layout is immutable. Devices give out memory by its id: executions of different bindings use the same arena slots.
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace troupe {
 
-/// Where values are in an arena: byte offsets, multiples of `arena_alignment`. Holds the values that are in it, not all of the plan: of
-/// thousands of devices each has few.
+/// Where values are in an arena: byte offsets, multiples of `arena_alignment`. Holds the values that are in it, not all
+/// of the plan: of thousands of devices each has few.
 class arena_offsets {
 public:
   /// Returns a value's offset; -1 if it is not in the arena.
@@ -51,9 +51,10 @@ private:
 /// Arena layout of one device for one segment.
 struct device_memory {
   int64_t arena_bytes = 0;
-  /// Not in this device's arena are weights, host-known values, views (`root_on` says whose bytes they use), strings, values that the
-  /// kernel allocates. On a device with host memory also uploads, which keep the caller's bytes, and roots of downloads: the device
-  /// allocates a tensor of its own for a root that it produces, because the bytes leave it.
+  /// Not in this device's arena are weights, host-known values, views (`root_on` says whose bytes they use), strings,
+  /// values that the kernel allocates. On a device with host memory also uploads, which keep the caller's bytes, and
+  /// roots of downloads: the device allocates a tensor of its own for a root that it produces, because the bytes leave
+  /// it.
   arena_offsets offset;
   /// The most bytes that are live in the arena at one position (wave or node): what no layout can go below.
   int64_t peak_bytes = 0;
@@ -108,15 +109,15 @@ private:
   std::vector<int64_t> needed_;
 };
 
-/// Throws `memory_shortage`, with region, bytes needed and bytes allowed, if some device has less than the layout and `taken`
-/// need; `taken`: bytes that others use meanwhile, by device, empty for none.
+/// Throws `memory_shortage`, with region, bytes needed and bytes allowed, if some device has less than the layout and
+/// `taken` need; `taken`: bytes that others use meanwhile, by device, empty for none.
 void check_memory(const arena_layout& l, std::span<const int64_t> taken = {});
 
 /// Returns the symbols that dims of `segment` and earlier ones mention, each once.
 std::vector<std::string> symbols_of(const plan& p, uint32_t segment);
 
-/// Lays `segment` of `p` out for these values of the symbols: capacities of those in `varying`, the only values of the others.
-/// Throws `errc::invalid_input` if dims do not fit together, and what `check_memory` throws.
+/// Lays `segment` of `p` out for these values of the symbols: capacities of those in `varying`, the only values of the
+/// others. Throws `errc::invalid_input` if dims do not fit together, and what `check_memory` throws.
 arena_layout_ptr make_layout(std::shared_ptr<const plan> p, uint32_t segment, const bindings& capacities,
                              const std::vector<std::string>& varying = {});
 

@@ -8,12 +8,12 @@ namespace troupe {
 /// Results of the dim programs of one binding, by segment.
 using slot_values = std::vector<std::vector<int64_t>>;
 
-/// Evaluates the dim programs of `segment` and earlier ones. Throws `errc::invalid_input` if a symbol has no value, or the
-/// values do not fit.
+/// Evaluates the dim programs of `segment` and earlier ones. Throws `errc::invalid_input` if a symbol has no value, or
+/// the values do not fit.
 slot_values evaluate_dims(const plan& p, uint32_t segment, const bindings& values);
 
-/// Writes the dims of `v`, whose segment has been evaluated, and returns its bytes. Throws `errc::invalid_input` if a dim is
-/// negative or the value too large.
+/// Writes the dims of `v`, whose segment has been evaluated, and returns its bytes. Throws `errc::invalid_input` if a
+/// dim is negative or the value too large.
 int64_t bind_shape(const plan& p, value_id v, const slot_values& slots, shape& dims);
 
 /// Returns whether binding `segment` gives `v` dims.

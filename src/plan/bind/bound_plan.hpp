@@ -1,4 +1,5 @@
-// A segment of a plan with concrete dims: shapes and host-known values, in an arena layout. Immutable, shared by executions.
+// A segment of a plan with concrete dims: shapes and host-known values, in an arena layout. Immutable, shared by
+// executions.
 #pragma once
 
 #include "plan/bind/arena_layout.hpp"
@@ -19,12 +20,12 @@ struct bound_plan {
 
 using bound_plan_ptr = std::shared_ptr<const bound_plan>;
 
-/// Binds `segment` of `p`, with a layout for exactly these dims. `values` holds the symbols' values: those of the inputs and of
-/// earlier segments' outputs. Throws what `make_layout` throws.
+/// Binds `segment` of `p`, with a layout for exactly these dims. `values` holds the symbols' values: those of the
+/// inputs and of earlier segments' outputs. Throws what `make_layout` throws.
 bound_plan_ptr bind_segment(std::shared_ptr<const plan> p, uint32_t segment, const bindings& values);
 
-/// Binds the layout's segment to `values`; null if they do not fit the layout. Throws `errc::invalid_input` if dims do not
-/// fit together.
+/// Binds the layout's segment to `values`; null if they do not fit the layout. Throws `errc::invalid_input` if dims do
+/// not fit together.
 bound_plan_ptr bind_in(const arena_layout_ptr& layout, const bindings& values);
 
 } // namespace troupe

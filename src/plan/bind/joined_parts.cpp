@@ -41,7 +41,8 @@ row_part part_in(const graph& g, const node& concat, value_id v, int64_t size) {
   return part;
 }
 
-/// Returns the name of the first kernel for a call; nullopt if there is none, or the operator refuses the call by an exception.
+/// Returns the name of the first kernel for a call; nullopt if there is none, or the operator refuses the call by an
+/// exception.
 std::optional<std::string> best_kernel(const op_def& def, const gpu_call& call) {
   try {
     const launch_lists lists = launches_of(def, call);

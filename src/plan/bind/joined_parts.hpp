@@ -1,9 +1,10 @@
 // Concatenations that move nothing: each input is written by its own node straight into its part of the output.
 //
-// A Concat on a GPU is *joined* if all its inputs are parts: each is made on the same device in the same segment, by a node whose launch
-// rule can write it so (`row_part`) with the kernel that it runs anyway, and nothing else reads it. Along the axis all sizes are numbers, so that a part begins at the same place of
-// every row in every binding. `plan::storage` of the parts is the Concat's output; the Concat launches nothing. Writers of different
-// parts write different elements: they do not wait for each other.
+// A Concat on a GPU is *joined* if all its inputs are parts: each is made on the same device in the same segment, by a
+// node whose launch rule can write it so (`row_part`) with the kernel that it runs anyway, and nothing else reads it.
+// Along the axis all sizes are numbers, so that a part begins at the same place of every row in every binding.
+// `plan::storage` of the parts is the Concat's output; the Concat launches nothing. Writers of different parts write
+// different elements: they do not wait for each other.
 #pragma once
 
 #include "ops/call.hpp"
@@ -11,7 +12,8 @@
 
 namespace troupe {
 
-/// Makes Concats of `p` joined that can be: changes `plan::storage`. `edges` are the program's; `segment_of_node` is by node.
+/// Makes Concats of `p` joined that can be: changes `plan::storage`. `edges` are the program's; `segment_of_node` is by
+/// node.
 void join_parts(plan& p, const adjacency& edges, std::span<const uint32_t> segment_of_node);
 
 /// Returns where `v` is in the larger tensor, which has `size` elements; no part if it is none.

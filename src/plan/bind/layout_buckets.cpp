@@ -54,8 +54,8 @@ bool costs_enough(const arena_layout& l, const arena_layout& exact) {
   return arena_bytes(l) - least <= std::max(least, small_arena);
 }
 
-/// Candidates, in this order: symbols rounded up one by one, and all raised by what the largest gets (the other way round if they have moved
-/// `together`); wide ones first.
+/// Candidates, in this order: symbols rounded up one by one, and all raised by what the largest gets (the other way
+/// round if they have moved `together`); wide ones first.
 std::vector<candidate> candidates(const bindings& values, const std::vector<std::string>& varying, bool together) {
   int64_t largest = 0;
   for (const std::string& name : varying)
@@ -80,8 +80,8 @@ std::vector<candidate> candidates(const bindings& values, const std::vector<std:
   return all;
 }
 
-/// Returns the binding in a layout of these capacities; null if the model contradicts them, they cost too much, or the binding would use too
-/// little of them.
+/// Returns the binding in a layout of these capacities; null if the model contradicts them, they cost too much, or the
+/// binding would use too little of them.
 bound_plan_ptr try_bucket(const arena_layout& exact, const candidate& wanted, const std::vector<std::string>& varying,
                           const bindings& values) {
   try {

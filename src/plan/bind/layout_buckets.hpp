@@ -1,10 +1,12 @@
-// Which arena layout a binding gets: layouts are made for buckets of the symbols' values and shared by the bindings inside.
+// Which arena layout a binding gets: layouts are made for buckets of the symbols' values and shared by the bindings
+// inside.
 //
-// A segment's first binding is laid out for exactly its values. A later one that no layout holds is compared with the most
-// similar binding that got a layout before: symbols with the same value in both stay fixed, those that differ vary from here
-// on, with room up to `wide_capacity` if that costs little memory, else up to `bucket_capacity`. Symbols that have moved by the
-// same amount (`past` and `total` = past + 1) get the same increment, others are rounded one by one; if the model contradicts the
-// one, the other is tried. If all fail, or would cost too much memory, the layout is exact again.
+// A segment's first binding is laid out for exactly its values. A later one that no layout holds is compared with the
+// most similar binding that got a layout before: symbols with the same value in both stay fixed, those that differ vary
+// from here on, with room up to `wide_capacity` if that costs little memory, else up to `bucket_capacity`. Symbols that
+// have moved by the same amount (`past` and `total` = past + 1) get the same increment, others are rounded one by one;
+// if the model contradicts the one, the other is tried. If all fail, or would cost too much memory, the layout is exact
+// again.
 //
 // Not thread-safe: its owner calls it from one thread at a time.
 #pragma once
@@ -16,12 +18,13 @@
 
 namespace troupe {
 
-/// Returns the capacity for a symbol's value: at least 16, then in steps of a quarter octave (20, 24, 28, 32, 40 …), so that at
-/// most a quarter is wasted.
+/// Returns the capacity for a symbol's value: at least 16, then in steps of a quarter octave (20, 24, 28, 32, 40 …), so
+/// that at most a quarter is wasted.
 int64_t bucket_capacity(int64_t value);
 
-/// Returns the capacity where memory is no matter but a new layout is: at least 16, a power of two up to `most_doubled`, then as `bucket_capacity`.
-/// What a device prepares for a layout takes as long as several steps of a small decoder.
+/// Returns the capacity where memory is no matter but a new layout is: at least 16, a power of two up to
+/// `most_doubled`, then as `bucket_capacity`. What a device prepares for a layout takes as long as several steps of a
+/// small decoder.
 int64_t wide_capacity(int64_t value, int64_t most_doubled = 1024);
 
 /// The layouts of a session (see the top of this file).

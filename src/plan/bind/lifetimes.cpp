@@ -72,8 +72,8 @@ private:
         define(v, found_.positions);
   }
 
-  /// A chunk takes a position for its uploads, one for each step, and one for its downloads. If copies go beside work, its
-  /// uploads may come while the chunk before computes, and its downloads go while the chunk after does.
+  /// A chunk takes a position for its uploads, one for each step, and one for its downloads. If copies go beside work,
+  /// its uploads may come while the chunk before computes, and its downloads go while the chunk after does.
   void walk(std::span<const chunk_id> chunks, size_t i) {
     const chunk& c = p_.chunks[chunks[i]];
     const bool beside = p_.devices[c.device].copies_beside_work;

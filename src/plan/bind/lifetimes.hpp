@@ -1,9 +1,11 @@
-// Lifetimes: when the storage of each value is in use on its device, in positions along the device's order of nodes or waves.
+// Lifetimes: when the storage of each value is in use on its device, in positions along the device's order of nodes or
+// waves.
 //
-// They are structural (no sizes), so they are found once for each plan; `bind_segment` adds sizes and lays out the arena. On
-// host-memory devices a position is a node, because nodes run one after the other there. On others it is a wave: a value is
-// live through the whole wave that makes it and the last one that reads it, an upload from the beginning of its chunk, a
-// download to its end. So arena space is reused between waves only, and reuse adds no barrier.
+// They are structural (no sizes), so they are found once for each plan; `bind_segment` adds sizes and lays out the
+// arena. On host-memory devices a position is a node, because nodes run one after the other there. On others it is a
+// wave: a value is live through the whole wave that makes it and the last one that reads it, an upload from the
+// beginning of its chunk, a download to its end. So arena space is reused between waves only, and reuse adds no
+// barrier.
 #pragma once
 
 #include "plan/plan.hpp"

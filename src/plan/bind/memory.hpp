@@ -1,9 +1,9 @@
 // Arena offsets from lifetimes and sizes.
 //
-// Values are placed in the order in which they are made, each into the smallest free gap that holds it (best fit); a value
-// whose last use has passed frees its gap, which joins its neighbours. An in-place output takes over the bytes of an input
-// that dies at its node, if their shapes are equal. Two values that are live at the same position never overlap otherwise.
-// Time is O(n log n).
+// Values are placed in the order in which they are made, each into the smallest free gap that holds it (best fit); a
+// value whose last use has passed frees its gap, which joins its neighbours. An in-place output takes over the bytes of
+// an input that dies at its node, if their shapes are equal. Two values that are live at the same position never
+// overlap otherwise. Time is O(n log n).
 #pragma once
 
 #include "base/round_up.hpp"
@@ -25,7 +25,8 @@ inline constexpr size_t devices_in_message = 4;
 /// `errc::out_of_memory` if the sum of sizes overflows.
 device_memory lay_out(const device_lifetimes& lifetimes, std::span<const shape> dims, std::span<const int64_t> bytes);
 
-/// Returns the bytes of the arena that hold a value, by position; `memory` is what `lay_out` gave. The largest is its `peak_bytes`.
+/// Returns the bytes of the arena that hold a value, by position; `memory` is what `lay_out` gave. The largest is its
+/// `peak_bytes`.
 std::vector<int64_t> live_bytes(const device_lifetimes& lifetimes, const device_memory& memory,
                                 std::span<const int64_t> bytes);
 

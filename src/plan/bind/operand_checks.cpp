@@ -29,7 +29,8 @@ bool is_number(const value& v) {
           (!v.known || std::all_of(v.known->begin(), v.known->end(), constant)));
 }
 
-/// Returns whether inference, at load, knew the node's operands in numbers; so it does control flow's, whose bodies check theirs.
+/// Returns whether inference, at load, knew the node's operands in numbers; so it does control flow's, whose bodies
+/// check theirs.
 bool is_settled(const graph& g, const node& n) {
   return has_body(n) || std::all_of(n.inputs.begin(), n.inputs.end(),
                                     [&](value_id v) { return v == no_value || is_number(g.values[v]); });
@@ -43,8 +44,9 @@ std::vector<dim> numbers_of(const std::vector<dim>& dims, const bindings& values
   return numbers;
 }
 
-/// Values under which inference refuses what some values do not fit: primes that models are unlikely to have among their own numbers
-/// (halved and doubled again, they are not what they were) do not equal each other, and nothing is at least what ones are not.
+/// Values under which inference refuses what some values do not fit: primes that models are unlikely to have among
+/// their own numbers (halved and doubled again, they are not what they were) do not equal each other, and nothing is at
+/// least what ones are not.
 std::array<bindings, 2> draw_values(const plan& p) {
   std::array<bindings, 2> drawn;
   int64_t last = 1000;
@@ -55,8 +57,8 @@ std::array<bindings, 2> draw_values(const plan& p) {
   return drawn;
 }
 
-/// Throws `errc::invalid_input` if inference gives an output that has dims in this segment's binding others than the program says:
-/// arenas and kernels have room for those.
+/// Throws `errc::invalid_input` if inference gives an output that has dims in this segment's binding others than the
+/// program says: arenas and kernels have room for those.
 void check_outputs(const plan& p, uint32_t segment, const node& n, const bindings& values) {
   const std::vector<value> inferred = infer_numbers(*p.program, n, values);
   for (size_t i = 0; i < inferred.size(); ++i) {
@@ -157,8 +159,8 @@ std::map<std::string, uint32_t> segments_of_symbols(const plan& p) {
   return first;
 }
 
-/// Returns the first segment whose binding has values for all symbols of a call's operands; nullopt if the program mentions one of them
-/// nowhere: then it has no use for the call either.
+/// Returns the first segment whose binding has values for all symbols of a call's operands; nullopt if the program
+/// mentions one of them nowhere: then it has no use for the call either.
 std::optional<uint32_t> segment_of(const graph& g, const node& n, const std::map<std::string, uint32_t>& first) {
   std::vector<std::string> names;
   for (const value_id v : n.inputs)

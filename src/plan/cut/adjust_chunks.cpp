@@ -10,8 +10,8 @@
 namespace troupe {
 namespace {
 
-/// A change must gain at least this part of the predicted time: predictions are not that exact. A submission less that makes nobody
-/// wait longer is a gain for sure.
+/// A change must gain at least this part of the predicted time: predictions are not that exact. A submission less that
+/// makes nobody wait longer is a gain for sure.
 constexpr double least_gain = 0.01;
 /// Chunks that are looked at, one by one, for joining; more of them ask for another policy, not for other boundaries.
 constexpr size_t most_joined = 64;
@@ -100,7 +100,8 @@ private:
     return points;
   }
 
-  /// Returns what some waves of a chunk cost as a chunk; takes what they upload and download out of `comes` and `leaves`.
+  /// Returns what some waves of a chunk cost as a chunk; takes what they upload and download out of `comes` and
+  /// `leaves`.
   chunk_cost cost_of_part(const chunk& c, std::span<const node_id> nodes, uint32_t waves, value_set& comes,
                           value_set& leaves) const {
     const device_profile& device = p_.devices[c.device].profile;
@@ -129,7 +130,8 @@ private:
     }
   }
 
-  /// Returns `from` with chunk `id`, before which nothing was cut, in parts. What awaits the chunk awaits its last part.
+  /// Returns `from` with chunk `id`, before which nothing was cut, in parts. What awaits the chunk awaits its last
+  /// part.
   std::optional<draft> cut(const draft& from, chunk_id id) const {
     std::vector<uint32_t> ends = cut_points(p_.chunks[id]);
     if (ends.empty())
@@ -181,7 +183,8 @@ private:
     return pairs;
   }
 
-  /// Whether nobody waits longer if `a` and `b` are one chunk: who waits for `a` waits for `b` too, and `b` only for what `a` waits for.
+  /// Whether nobody waits longer if `a` and `b` are one chunk: who waits for `a` waits for `b` too, and `b` only for
+  /// what `a` waits for.
   bool nobody_waits_longer(chunk_id a, chunk_id b) const {
     const auto waits = [&](chunk_id who, chunk_id whom) {
       const std::vector<chunk_id>& before = best_.costs[who].predecessors;

@@ -1,7 +1,7 @@
 // Chunk boundaries by predicted time, which rests on measured times if the devices' profiles have some.
 //
-// Chunks are grown without looking at times (chunks.hpp): as long as possible, ended if a value leaves for another device. Two
-// changes may pay:
+// Chunks are grown without looking at times (chunks.hpp): as long as possible, ended if a value leaves for another
+// device. Two changes may pay:
 //   - cut: a GPU that copies beside work reads back what a chunk has made, and gets what its end needs, while it computes. It
 //     costs submissions.
 //   - join: a chunk and the next one of its device. It saves a submission, and makes a chunk that needs the first one's values wait.
@@ -19,8 +19,8 @@ struct chunk_adjustment {
   std::string remark;             // for people: what was changed, and what it gains
 };
 
-/// Returns better boundaries for a plan with these dims, by value; nullopt if the grown ones are as good. Needs the plan's
-/// chunks and their waves.
+/// Returns better boundaries for a plan with these dims, by value; nullopt if the grown ones are as good. Needs the
+/// plan's chunks and their waves.
 std::optional<chunk_adjustment> adjust_chunks(const plan& p, std::span<const shape> dims);
 
 } // namespace troupe

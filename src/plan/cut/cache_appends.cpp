@@ -78,7 +78,8 @@ private:
     return v.dims && (*v.dims)[3].is_constant() && bytes_of(v.type, (*v.dims)[3].constant()) % word_bytes == 0;
   }
 
-  /// By the readers of each value that is past or present, until nothing changes: attention reads both its caches in one order.
+  /// By the readers of each value that is past or present, until nothing changes: attention reads both its caches in
+  /// one order.
   void drop_those_read_elsewhere() {
     bool changed = true;
     for (int round = 0; changed; ++round) {

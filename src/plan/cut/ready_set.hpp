@@ -1,16 +1,17 @@
 // Which chunks of one execution may be sent to their devices: a pure state machine over an immutable plan.
 //
-// Ordering rule: a chunk is ready when its predecessors on other devices are complete on the host and its predecessors on its
-// own device have been sent; a device keeps the order in which chunks were sent to it. With `completion_mode::host` every
-// predecessor must be complete. Roots are found by `chunk::initial_dependency_count`, so nothing is ever sent twice.
+// Ordering rule: a chunk is ready when its predecessors on other devices are complete on the host and its predecessors
+// on its own device have been sent; a device keeps the order in which chunks were sent to it. With
+// `completion_mode::host` every predecessor must be complete. Roots are found by `chunk::initial_dependency_count`, so
+// nothing is ever sent twice.
 #pragma once
 
 #include "plan/plan.hpp"
 
 namespace troupe {
 
-/// Dependency counters of one execution (see the top of this file). Calls that break the order (a chunk sent that is not
-/// ready, or completed that was not sent) throw `errc::internal`.
+/// Dependency counters of one execution (see the top of this file). Calls that break the order (a chunk sent that is
+/// not ready, or completed that was not sent) throw `errc::internal`.
 class ready_set {
 public:
   explicit ready_set(const plan& p, completion_mode mode = completion_mode::device);

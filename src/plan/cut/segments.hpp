@@ -1,7 +1,8 @@
-// Segments: a node whose output shape depends on data ends one, because what needs that shape can only be bound afterwards.
+// Segments: a node whose output shape depends on data ends one, because what needs that shape can only be bound
+// afterwards.
 //
-// A node's segment is the longest path of such shapes on which it depends, through its operands, their dims and host-known
-// elements, and its own outputs' dims. Nodes that do not depend on data-dependent shapes are in segment 0.
+// A node's segment is the longest path of such shapes on which it depends, through its operands, their dims and
+// host-known elements, and its own outputs' dims. Nodes that do not depend on data-dependent shapes are in segment 0.
 #pragma once
 
 #include "plan/plan.hpp"

@@ -1,9 +1,9 @@
 // The barrier planner: items that may run together between two barriers form a wave.
 //
-// Waves follow from data hazards alone: an item that reads what another writes, or overwrites what another reads or writes,
-// is in a later wave. An item's wave is the longest path of hazards before it, so the number of waves is minimal. Hazards
-// and waves are kept as CSR arrays in scratch that the caller owns: it is reused and never shrinks, so planning does not
-// allocate once the scratch has grown.
+// Waves follow from data hazards alone: an item that reads what another writes, or overwrites what another reads or
+// writes, is in a later wave. An item's wave is the longest path of hazards before it, so the number of waves is
+// minimal. Hazards and waves are kept as CSR arrays in scratch that the caller owns: it is reused and never shrinks, so
+// planning does not allocate once the scratch has grown.
 //
 // Errors are one kind each: `errc::invalid_argument` for an index out of range and for sizes over 2^32 − 1,
 // `errc::invalid_model` for a cycle, `errc::out_of_memory` if the scratch cannot grow.
@@ -54,8 +54,8 @@ struct wave_scratch {
 /// Names an item in messages.
 using item_namer = std::function<std::string(uint32_t item)>;
 
-/// Appends to `hazards` those that follow from the order of `accesses` over `resource_count` resources: read after write,
-/// write after read, write after write.
+/// Appends to `hazards` those that follow from the order of `accesses` over `resource_count` resources: read after
+/// write, write after read, write after write.
 void find_hazards(const item_accesses& accesses, uint32_t resource_count, wave_scratch& scratch,
                   std::vector<hazard>& hazards, const item_namer& name);
 
@@ -63,9 +63,9 @@ void find_hazards(const item_accesses& accesses, uint32_t resource_count, wave_s
 void plan_waves(uint32_t item_count, std::span<const hazard> hazards, wave_scratch& scratch, wave_plan& out,
                 const item_namer& name);
 
-/// Plans the waves of a chunk's nodes: item i is node i of the chunk. Views and joined Concats launch nothing and wait for nothing: they are
-/// in the last wave of what makes their bytes, else in the first. What reads a joined Concat's output waits for all its parts, whose
-/// writers do not wait for each other.
+/// Plans the waves of a chunk's nodes: item i is node i of the chunk. Views and joined Concats launch nothing and wait
+/// for nothing: they are in the last wave of what makes their bytes, else in the first. What reads a joined Concat's
+/// output waits for all its parts, whose writers do not wait for each other.
 void plan_waves(const plan& p, const chunk& c, wave_scratch& scratch, wave_plan& out);
 
 /// Orders the nodes of every chunk of a device without host memory by wave, stably, and sets `chunk::wave_begin`. Needs
@@ -82,9 +82,10 @@ struct scratch_plan {
   int64_t bytes = 0;                // of the region: what the neediest wave takes
 };
 
-/// Plans scratch memory: `needed` is by position in chunk::nodes, in bytes; offsets are multiples of what all of `needed` are
-/// multiples of. A split wave's parts run one after the other, a barrier between them; lifetimes stay right, since they
-/// cover the whole wave. Throws `errc::out_of_memory` if a node alone needs more than `budget`, which may be 0.
+/// Plans scratch memory: `needed` is by position in chunk::nodes, in bytes; offsets are multiples of what all of
+/// `needed` are multiples of. A split wave's parts run one after the other, a barrier between them; lifetimes stay
+/// right, since they cover the whole wave. Throws `errc::out_of_memory` if a node alone needs more than `budget`, which
+/// may be 0.
 scratch_plan plan_scratch(std::span<const uint32_t> wave_begin, std::span<const int64_t> needed, int64_t budget,
                           const item_namer& name);
 

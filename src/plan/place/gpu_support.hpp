@@ -1,9 +1,9 @@
 // Which nodes a GPU can run, and the calls that its kernels are chosen from.
 //
-// The launch rules of an operator (launch/launch_table.hpp) say how a GPU runs a call. Planning asks them with symbolic dims
-// replaced by representative ones, a device asks again with those of a bound plan. Never on a GPU: control flow, strings, nodes that define
-// a data-dependent dim (the host has to look at the result anyway), and operands of 2^32 elements or more (kernels count in
-// 32 bits). Views launch nothing, so that every GPU can "run" them.
+// The launch rules of an operator (launch/launch_table.hpp) say how a GPU runs a call. Planning asks them with symbolic
+// dims replaced by representative ones, a device asks again with those of a bound plan. Never on a GPU: control flow,
+// strings, nodes that define a data-dependent dim (the host has to look at the result anyway), and operands of 2^32
+// elements or more (kernels count in 32 bits). Views launch nothing, so that every GPU can "run" them.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"
@@ -26,22 +26,22 @@ std::string describe(gpu_obstacle obstacle, const node& n);
 /// What stands for a symbol whose value is not known yet: small, so that values stay below the limits of bindings.
 inline constexpr int64_t representative_dim = 8;
 
-/// Asks operators what GPUs can run before dims are bound (see the top of this file). Refers to the graph, which must be
-/// inferred and not change meanwhile. One thread at a time.
+/// Asks operators what GPUs can run before dims are bound (see the top of this file). Refers to the graph, which must
+/// be inferred and not change meanwhile. One thread at a time.
 class gpu_support {
 public:
   /// Symbols that `expected` lacks count as `representative_dim`.
   explicit gpu_support(const graph& program, bindings expected = {});
 
-  /// Returns why a GPU with these features cannot run a node. Never throws for what the node is: an operator that refuses a
-  /// call by an exception counts as one without a kernel.
+  /// Returns why a GPU with these features cannot run a node. Never throws for what the node is: an operator that
+  /// refuses a call by an exception counts as one without a kernel.
   gpu_obstacle obstacle(node_id n, const gpu_features& gpu);
 
   /// Returns the call of a node with representative dims; it refers to the node's attributes and to `gpu`.
   gpu_call representative_call(node_id n, const gpu_features& gpu);
 
-  /// Returns a value's dims with expected values for symbols, and `representative_dim` for every dim that is then negative or
-  /// undefined.
+  /// Returns a value's dims with expected values for symbols, and `representative_dim` for every dim that is then
+  /// negative or undefined.
   const shape& representative_dims(value_id v);
 
   /// Whether some symbol that was asked for so far is none of the expected ones.

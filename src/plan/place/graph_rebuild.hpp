@@ -1,4 +1,5 @@
-// What passes over a placed graph share that write its nodes anew, some in another form, with nodes between that change forms.
+// What passes over a placed graph share that write its nodes anew, some in another form, with nodes between that change
+// forms.
 #pragma once
 
 #include "plan/plan.hpp"

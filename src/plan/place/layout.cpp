@@ -9,8 +9,8 @@
 namespace troupe {
 namespace {
 
-/// Element types whose channels-last kernels a device has: all quantise and dequantise in any layout, and CPUs convolve bytes. The CPU's
-/// float16 is the reference kernels', which know only plain rows.
+/// Element types whose channels-last kernels a device has: all quantise and dequantise in any layout, and CPUs convolve
+/// bytes. The CPU's float16 is the reference kernels', which know only plain rows.
 bool takes_type(const device_info& device, dtype type) {
   constexpr dtype_set everywhere = set_of(dtype::float32, dtype::uint8, dtype::int8);
   return (everywhere & set_of(type)) || type == (device.gpu ? dtype::float16 : dtype::int32);
@@ -36,15 +36,16 @@ bool joins_channels(const graph& g, const node& n) {
          normalize_axis(n.attrs.integer("axis", 1), g.values[n.outputs[0]].dims->size()) == 1;
 }
 
-/// Whether operand `i` of a spatial operator is one that follows the layout: the data and a residual of the output's dims, which convolutions
-/// of bytes have behind their scales.
+/// Whether operand `i` of a spatial operator is one that follows the layout: the data and a residual of the output's
+/// dims, which convolutions of bytes have behind their scales.
 bool is_data_operand(const graph& g, const node& n, size_t i) {
   const size_t residual = n.op_type == "QuantizedConv" ? 9 : 3;
   return i == 0 ||
          (n.domain == "troupe" && i == residual && *g.values[n.inputs[i]].dims == *g.values[n.outputs[0]].dims);
 }
 
-/// Whether a device's convolution gathers operand `i` byte by byte, whatever its layout: its channels are no whole words.
+/// Whether a device's convolution gathers operand `i` byte by byte, whatever its layout: its channels are no whole
+/// words.
 bool gathers_bytes(const graph& g, const device_info& device, const node& n, size_t i) {
   if (!device.gpu || i != 0 || n.op_type != "QuantizedConv")
     return false;
@@ -61,8 +62,9 @@ bool is_spatial(const graph& g, const device_info& device, const node& n) {
 
 /// Whether operand `v` of an elementwise node or concatenation has the output's layout; the others stay plain.
 ///
-/// Dims that are written differently may still be equal once they are bound, and an operand that is no broadcast then should
-/// are laid out like the output. So whatever has the output's rank follows, unless it is certain to be repeated or is a constant.
+/// Dims that are written differently may still be equal once they are bound, and an operand that is no broadcast then
+/// should are laid out like the output. So whatever has the output's rank follows, unless it is certain to be repeated
+/// or is a constant.
 bool follows_output(const graph& g, const node& n, value_id v) {
   const value &in = g.values[v], &out = g.values[n.outputs[0]];
   if (n.def->layouts == layout_support::joining || in.dims == out.dims)
@@ -75,8 +77,8 @@ bool follows_output(const graph& g, const node& n, value_id v) {
   return true;
 }
 
-/// Whether a node computes the same on operands of any one layout: their dims are the output's, or they are one element, or
-/// the operator's kernels take plain ones beside these.
+/// Whether a node computes the same on operands of any one layout: their dims are the output's, or they are one
+/// element, or the operator's kernels take plain ones beside these.
 bool is_agnostic(const graph& g, const device_info& device, const node& n) {
   const auto is_data = [&](value_id v) { return v != no_value && !is_single(g.values[v]); };
   if (n.outputs.empty() || std::any_of(n.outputs.begin() + 1, n.outputs.end(), is_data) || n.outputs[0] == no_value ||
@@ -121,7 +123,8 @@ private:
     return is_spatial(g_, device, nodes_[n]) || (is_agnostic(g_, device, nodes_[n]) && follows(n));
   }
 
-  /// Whether the device of a node has a kernel for its channels-last form. Other devices than GPUs have for all of them.
+  /// Whether the device of a node has a kernel for its channels-last form. Other devices than GPUs have for all of
+  /// them.
   bool can_run_last(size_t n, gpu_support& support) const {
     const std::optional<gpu_features>& gpu = devices_[old_placement_[n]].gpu;
     if (!gpu)

@@ -56,8 +56,8 @@ private:
     }
   };
 
-  /// Returns, by node, those whose dims depend on its data: a symbol belongs to the first node that mentions it, so that node
-  /// has to stay the first. Empty if no dim depends on data.
+  /// Returns, by node, those whose dims depend on its data: a symbol belongs to the first node that mentions it, so
+  /// that node has to stay the first. Empty if no dim depends on data.
   static std::vector<std::vector<node_id>> find_shape_readers(const graph& g) {
     const data_symbols symbols(g);
     std::vector<std::vector<node_id>> readers(symbols.size() > 0 ? g.nodes.size() : 0);

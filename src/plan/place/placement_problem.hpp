@@ -1,7 +1,7 @@
 // What a model asks of placement policies: who can run what, how long it would take, how large values are.
 //
-// Everything is found when it is asked for and kept, so that `single` on one device asks almost nothing. Dims are those that
-// `plan_options::expected` implies. Not thread-safe.
+// Everything is found when it is asked for and kept, so that `single` on one device asks almost nothing. Dims are those
+// that `plan_options::expected` implies. Not thread-safe.
 #pragma once
 
 #include "cost/cost_model.hpp"
@@ -14,8 +14,8 @@ inline constexpr device_index no_device = policy_none;
 
 class placement_problem : public policy_host {
 public:
-  /// Refers to all three, which must outlive it; `program` is sorted topologically. Throws `errc::invalid_argument` for a pin
-  /// that names no device or matches no node, `errc::unsupported` for one whose device cannot run its node.
+  /// Refers to all three, which must outlive it; `program` is sorted topologically. Throws `errc::invalid_argument` for
+  /// a pin that names no device or matches no node, `errc::unsupported` for one whose device cannot run its node.
   placement_problem(const graph& program, std::span<const device_info> devices, const plan_options& options);
 
   const graph& program() const { return program_; }
@@ -35,8 +35,8 @@ public:
   double seconds(node_id n, device_index d);
   /// Returns the bytes that device `d` may fill: a budget, else all of its memory.
   int64_t budget(device_index d) const;
-  /// Whether dims, so bytes, are guesses so far: then what does not fit here may fit in a run. Not if there are budgets, which are
-  /// of a binding.
+  /// Whether dims, so bytes, are guesses so far: then what does not fit here may fit in a run. Not if there are
+  /// budgets, which are of a binding.
   bool has_guessed() const { return options_.budgets.empty() && support_.has_guessed(); }
 
 private:
@@ -48,8 +48,8 @@ private:
   std::string why_not(node_id n);
   /// Returns why a device, a GPU or of another host, cannot run a node.
   std::string obstacle(node_id n, const device_info& device);
-  /// Whether nothing of the program runs on a device: sequences and optionals do not cross hosts (wire/tensors.hpp knows no such type),
-  /// not even in the description of a plan.
+  /// Whether nothing of the program runs on a device: sequences and optionals do not cross hosts (wire/tensors.hpp
+  /// knows no such type), not even in the description of a plan.
   bool is_kept_from(const device_info& device) const { return has_containers_ && is_remote(device); }
   double move_seconds(value_id v, device_index from, device_index to);
   double mean_move_seconds(value_id v);
@@ -61,7 +61,8 @@ private:
   const adjacency edges_;
   std::vector<device_index> order_; // as given, fallback ones after the `regular_` others
   size_t regular_ = 0;
-  /// Where control flow counts as placed while nodes around it look for places: its operands are wanted in this process's memory.
+  /// Where control flow counts as placed while nodes around it look for places: its operands are wanted in this
+  /// process's memory.
   device_index host_ = 0;
   const bool has_containers_;
   gpu_support support_;

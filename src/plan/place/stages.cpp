@@ -1,7 +1,8 @@
-// The limit that all stages can keep to is searched by halving; whether they can is decided in one walk over the cuts per device (Pinar
-// and Aykanat, "Fast optimal load balancing algorithms for 1D partitioning", JPDC 2004, section 4). Theirs reaches as far as it can with
-// every device; here a longer stage may be the faster one, since less may cross its end. So the walk keeps all cuts that can be reached,
-// and the best beginning of a stage among those in reach of its end: the greatest `begin` of a sliding window.
+// The limit that all stages can keep to is searched by halving; whether they can is decided in one walk over the cuts
+// per device (Pinar and Aykanat, "Fast optimal load balancing algorithms for 1D partitioning", JPDC 2004, section 4).
+// Theirs reaches as far as it can with every device; here a longer stage may be the faster one, since less may cross
+// its end. So the walk keeps all cuts that can be reached, and the best beginning of a stage among those in reach of
+// its end: the greatest `begin` of a sliding window.
 #include "plan/place/stages.hpp"
 
 #include <algorithm>
@@ -63,8 +64,8 @@ private:
     return host_at_end(reached) < costs_.hosts;
   }
 
-  /// Adds to `after` the covers that a stage on device `d` makes of those in `before`, which may be the same: it is read only where
-  /// devices before `d` are enough.
+  /// Adds to `after` the covers that a stage on device `d` makes of those in `before`, which may be the same: it is
+  /// read only where devices before `d` are enough.
   void extend(const covers& before, uint32_t d, double limit, covers& after) {
     for (uint32_t host = 0; host < costs_.hosts; ++host)
       extend(before[host], host, d, limit, after[costs_.devices[d].host]);

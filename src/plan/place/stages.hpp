@@ -1,5 +1,5 @@
-// Contiguous stages of a row of nodes over a row of devices, the slowest stage as fast as can be: chains-on-chains partitioning. Pure
-// numbers; `pipeline` (policies/pipeline.cpp) finds them in a graph.
+// Contiguous stages of a row of nodes over a row of devices, the slowest stage as fast as can be: chains-on-chains
+// partitioning. Pure numbers; `pipeline` (policies/pipeline.cpp) finds them in a graph.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace troupe {
 
-/// What stages cost on one device. A stage takes the nodes from cut `a` to cut `b`, a < b; cut `c` is before node `c`, the last one
-/// behind all nodes. It takes `end[b] - begin[a]` seconds, and `stage_costs::network` more if the stage before is on another host.
+/// What stages cost on one device. A stage takes the nodes from cut `a` to cut `b`, a < b; cut `c` is before node `c`,
+/// the last one behind all nodes. It takes `end[b] - begin[a]` seconds, and `stage_costs::network` more if the stage
+/// before is on another host.
 struct device_stages {
   std::vector<double> end;   // by cut: seconds of the nodes before it, and of sending what crosses it
   std::vector<double> begin; // by cut: seconds of the nodes before it, less those of receiving what crosses it
@@ -33,8 +34,8 @@ struct stage {
   bool operator==(const stage&) const = default;
 };
 
-/// Returns the stages, in order, whose slowest takes the least time (within one part in 10⁹), and of those with the same slowest time
-/// the fewest. Devices keep their order and may be left out. Empty if no stages can cover all nodes.
+/// Returns the stages, in order, whose slowest takes the least time (within one part in 10⁹), and of those with the
+/// same slowest time the fewest. Devices keep their order and may be left out. Empty if no stages can cover all nodes.
 std::vector<stage> balance_stages(const stage_costs& costs);
 
 /// Returns the seconds of the slowest stage.

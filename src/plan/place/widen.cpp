@@ -17,8 +17,8 @@ bool is_narrow(const value& v) {
   return v.type == dtype::float16 || v.type == dtype::bfloat16;
 }
 
-/// Whether a node hands elements on as they are: only such operators take truth values and numbers alike. (A reduction takes both,
-/// too, but computes.)
+/// Whether a node hands elements on as they are: only such operators take truth values and numbers alike. (A reduction
+/// takes both, too, but computes.)
 bool moves_elements(const node& n) {
   return (n.def->types & set_of(dtype::boolean, dtype::float32)) == set_of(dtype::boolean, dtype::float32) &&
          !n.op_type.starts_with("Reduce");

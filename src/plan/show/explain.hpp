@@ -1,5 +1,5 @@
-// What a plan does and why, as plain data: the way of a value, and the reason for which a node is where it is. The printers
-// (print.hpp) and the inspector turn it into text.
+// What a plan does and why, as plain data: the way of a value, and the reason for which a node is where it is. The
+// printers (print.hpp) and the inspector turn it into text.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"
@@ -8,7 +8,8 @@ namespace troupe {
 
 /// Returns the bytes of a value, nullopt if `bound` is null or does not know its dims yet.
 std::optional<int64_t> bytes_in(const plan& p, const bound_plan* bound, value_id v);
-/// Returns the seconds that a transfer takes over the network; nullopt if its ends are on one host, or its bytes are not known.
+/// Returns the seconds that a transfer takes over the network; nullopt if its ends are on one host, or its bytes are
+/// not known.
 std::optional<double> network_seconds(const plan& p, const bound_plan* bound, const transfer& t);
 
 /// Returns a value's dims as text: numbers if `bound` knows them, else with symbols; "[?]" without a rank.
@@ -24,8 +25,8 @@ struct tensor_flow {
   std::vector<transfer> moves;  // of the value itself
 };
 
-/// Follows the value called `name` through a plan. Throws `errc::invalid_argument`, with similar names, if the plan has none:
-/// fusing and folding make values vanish.
+/// Follows the value called `name` through a plan. Throws `errc::invalid_argument`, with similar names, if the plan has
+/// none: fusing and folding make values vanish.
 tensor_flow flow_of(const plan& p, std::string_view name);
 
 /// Returns up to five of `names` that hold `part`, quoted, joined by commas; empty if there are none.
@@ -41,7 +42,8 @@ struct placement_reason {
 /// Returns every node's reason, by node.
 std::vector<placement_reason> placement_reasons(const plan& p);
 
-/// Returns by node whether it appends to a cache that grows in place where it stays on its device (cut/cache_appends.hpp).
+/// Returns by node whether it appends to a cache that grows in place where it stays on its device
+/// (cut/cache_appends.hpp).
 std::vector<bool> growing_caches(const plan& p);
 
 } // namespace troupe

@@ -17,7 +17,8 @@ struct model_statistics {
 /// Counts a graph, rewritten or as loaded. Constants that share their content count once.
 model_statistics statistics_of(const graph& g);
 
-/// Returns the sums of the work of a bound segment's nodes by operator; outputs whose shape the data decide count as one element.
+/// Returns the sums of the work of a bound segment's nodes by operator; outputs whose shape the data decide count as
+/// one element.
 std::map<std::string, node_work> work_by_operator(const bound_plan& bound);
 
 /// Returns the floating-point operations of a bound segment: of a whole run, unless shapes depend on data.

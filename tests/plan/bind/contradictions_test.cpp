@@ -1,5 +1,5 @@
-// Every operator with a dim that the run's inputs contradict: an error that names the node, or what the reference kernel computes; never
-// another answer, and never memory that is not the operands'.
+// Every operator with a dim that the run's inputs contradict: an error that names the node, or what the reference
+// kernel computes; never another answer, and never memory that is not the operands'.
 #include "actors/engine_access.hpp"
 #include "ops/evaluate.hpp"
 #include "support/catch.hpp"
@@ -68,7 +68,8 @@ void check_run(const session& s, const sample_call& c, const std::vector<bool>& 
   }
 }
 
-/// Makes one dim of an operand symbolic, and gives it other sizes than the operator's other operands or attributes allow.
+/// Makes one dim of an operand symbolic, and gives it other sizes than the operator's other operands or attributes
+/// allow.
 void check_axis(engine& e, const sample_call& c, size_t i, size_t axis) {
   std::vector<symbolic_shape> dims = dims_of(c);
   dims[i][axis] = dim::symbol("n");

@@ -1,4 +1,5 @@
-// Time of planning and binding as graphs grow; measured in processor time, so that other work on the machine counts little.
+// Time of planning and binding as graphs grow; measured in processor time, so that other work on the machine counts
+// little.
 #include "plan/cut/ready_set.hpp"
 #include "plan/graphs.hpp"
 #include "plan/place/policies.hpp"

@@ -137,7 +137,8 @@ TEST_CASE("chunks are not joined across what waits for the first and is awaited 
 }
 
 TEST_CASE("chunks are joined for the least gain if nobody waits longer", "[plan][A14]") {
-  // The second device needs what the first one makes first, and what it makes last. A third one, if it is not so (`both`), needs the first alone.
+  // The second device needs what the first one makes first, and what it makes last. A third one, if it is not so
+  // (`both`), needs the first alone.
   const auto model = [](bool both, std::vector<placement_pin>& pins) {
     graph_builder b;
     const value_id first = b.node(plain_op, {b.input({4})}, {4});

@@ -26,8 +26,8 @@ double stage_seconds(const stage_costs& costs, uint32_t host, uint32_t d, uint32
   return a < device.first[b] ? never : device.end[b] - device.begin[a] + (network.empty() ? 0 : network[a]);
 }
 
-/// Returns the least time of the slowest of exactly `count` stages, by trying every cut with every device: what the slowest one takes
-/// by the last device and the cut behind it, stage after stage.
+/// Returns the least time of the slowest of exactly `count` stages, by trying every cut with every device: what the
+/// slowest one takes by the last device and the cut behind it, stage after stage.
 double naive_bottleneck(const stage_costs& costs, uint32_t count) {
   const auto devices = static_cast<uint32_t>(costs.devices.size());
   using table = std::vector<std::vector<double>>; // by device, by cut

@@ -1,9 +1,9 @@
-// A device is filled before the next: GPUs in order, then other devices, fallback devices last. For models that are larger
-// than one device.
+// A device is filled before the next: GPUs in order, then other devices, fallback devices last. For models that are
+// larger than one device.
 //
-// In the graph's order, a device takes tasks while its weights and the most that is live at one time stay within its budget.
-// What is live is an estimate (binding lays out waves, not single tasks): who needs a guarantee binds, and places again with
-// smaller budgets (`fit_memory`).
+// In the graph's order, a device takes tasks while its weights and the most that is live at one time stay within its
+// budget. What is live is an estimate (binding lays out waves, not single tasks): who needs a guarantee binds, and
+// places again with smaller budgets (`fit_memory`).
 #include "plan/bind/memory.hpp"
 #include "plan/place/policies.hpp"
 
@@ -91,7 +91,8 @@ private:
     return f.resident + more.resident + std::max(f.peak, f.live + more.live) <= problem_.device(d).memory_bytes;
   }
 
-  /// Returns the position in `order_` of the device for a task: from the one being filled on, then from the first again.
+  /// Returns the position in `order_` of the device for a task: from the one being filled on, then from the first
+  /// again.
   size_t find(task_id n, size_t start) {
     for (size_t i = 0; i < order_.size(); ++i) {
       const size_t at = (start + i) % order_.size();
@@ -104,7 +105,8 @@ private:
     return roomiest(n);
   }
 
-  /// Returns the position of the device with most room left, of those that can run a task: a binding will say what lacks, if anything.
+  /// Returns the position of the device with most room left, of those that can run a task: a binding will say what
+  /// lacks, if anything.
   size_t roomiest(task_id n) {
     const auto room = [&](uint32_t d) {
       return problem_.device(d).memory_bytes - devices_[d].resident - devices_[d].peak;

@@ -1,5 +1,6 @@
-// Contiguous stages in the graph's order, one a device, for several runs in flight: the slowest stage, which bounds the throughput, as
-// fast as can be (stages.hpp). A further stage has to lower that, so slow links and devices may be left out.
+// Contiguous stages in the graph's order, one a device, for several runs in flight: the slowest stage, which bounds the
+// throughput, as fast as can be (stages.hpp). A further stage has to lower that, so slow links and devices may be left
+// out.
 //
 // A stage takes the seconds of its nodes on its device, of the callers' inputs that it reads first, of the outputs that it makes, and of
 // what crosses its ends. The devices' order is the stages'. What counts otherwise:

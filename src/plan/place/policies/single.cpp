@@ -1,5 +1,5 @@
-// Everything on the first device that can run it: the least that moves between devices, and what every other policy has to
-// beat.
+// Everything on the first device that can run it: the least that moves between devices, and what every other policy has
+// to beat.
 #include "plan/place/policies.hpp"
 
 namespace troupe {

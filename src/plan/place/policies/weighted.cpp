@@ -7,7 +7,8 @@
 namespace troupe {
 namespace {
 
-/// Returns the seconds that each regular device would take for everything, and for each task the mean over those that can run it.
+/// Returns the seconds that each regular device would take for everything, and for each task the mean over those that
+/// can run it.
 struct work_of_all {
   std::vector<double> by_device; // in the order of `scheduling_problem::order`
   std::vector<double> by_task;
