@@ -1,9 +1,8 @@
 #version 450
-// Cast between element types that cast.comp has no variant for, as src/tensor/convert.hpp says; any pair. A variant is
-// a pair of widths; which types these are is said by the constants. An invocation writes a word of its target: an
-// element, or two of 4 bits. Constants: 0, 1 the types (parameters/element_type.h); 2 whether a float8 saturates.
-// Variants: w8_w8 w8_w16 w8_w32 w8_w64 w16_w8 w16_w16 w16_w32 w16_w64 w32_w8 w32_w16 w32_w32 w32_w64 w64_w8 w64_w16
-// w64_w32 w64_w64
+// Cast between element types that cast.comp has no variant for, as src/tensor/convert.hpp says; any pair. A variant is a pair of widths;
+// which types these are is said by the constants. An invocation writes a word of its target: an element, or two of 4 bits.
+// Constants: 0, 1 the types (parameters/element_type.h); 2 whether a float8 saturates.
+// Variants: w8_w8 w8_w16 w8_w32 w8_w64 w16_w8 w16_w16 w16_w32 w16_w64 w32_w8 w32_w16 w32_w32 w32_w64 w64_w8 w64_w16 w64_w32 w64_w64
 #extension GL_GOOGLE_include_directive : require
 #if defined(TROUPE_FROM_w8) || defined(TROUPE_TO_w8)
 #extension GL_EXT_shader_8bit_storage : require

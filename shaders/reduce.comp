@@ -1,7 +1,7 @@
 #version 450
-// Reductions over any axes: sum, mean, maximum, minimum, product, norms and their logarithms. A team (team.glsl) has a
-// part of a result's elements; if results are few and long, a second launch merges the parts of each. Variants: f32 f16
-// f32_plain f16_plain f64_plain i32_plain i64_plain u32_plain u64_plain i16_plain u16_plain i8_plain u8_plain
+// Reductions over any axes: sum, mean, maximum, minimum, product, norms and their logarithms. A team (team.glsl) has a part of a
+// result's elements; if results are few and long, a second launch merges the parts of each.
+// Variants: f32 f16 f32_plain f16_plain f64_plain i32_plain i64_plain u32_plain u64_plain i16_plain u16_plain i8_plain u8_plain
 #extension GL_GOOGLE_include_directive : require
 #include "row_variant.glsl"
 #include "types.glsl"
@@ -93,8 +93,8 @@ TEAM_REDUCE(team_product, double, team_doubles, multiply_doubles)
 #define NOT_A_NUMBER nan_value
 #endif
 
-/// `value`: sum, product, or largest of the numbers (for the minimum, of their negatives); `more`: whether there was a
-/// NaN, or the sum of e^(x − largest).
+/// `value`: sum, product, or largest of the numbers (for the minimum, of their negatives); `more`: whether there was a NaN, or the sum of
+/// e^(x − largest).
 struct reduction {
   A value, more;
 };

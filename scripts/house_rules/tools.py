@@ -86,12 +86,14 @@ def operator_table(tree, update):
 
 
 def figure_tables(tree):
-    """The figures of bench/README.md are made from the raw files beside it: a number typed by hand cannot be checked."""
+    """The figures of bench/README.md are made from the raw files beside it: a number that is typed by hand cannot be
+    checked."""
     if "bench/tables" not in tree.paths:
         return
     done = run(tree, sys.executable, "bench/tables", "--check")
     if done.returncode != 0:
-        yield Violation("bench/README.md", 0, f"not the tables of bench/results (bench/tables): {last_line(done.stderr)}")
+        why = last_line(done.stderr)
+        yield Violation("bench/README.md", 0, f"not the tables of bench/results (bench/tables): {why}")
 
 
 def operator_names(tree):

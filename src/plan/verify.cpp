@@ -163,7 +163,9 @@ private:
     for (uint32_t w = 0; w < c.wave_count(); ++w)
       for (node_id n : c.wave(w))
         wave_of[n] = w;
-    for (const auto& [n, wave] : wave_of) {
+    for (const auto& entry : wave_of) {
+      const node_id n = entry.first;
+      const uint32_t wave = entry.second;
       if (launches_nothing(p_, g_.nodes[n]))
         continue;
       for (value_id v : g_.nodes[n].inputs)

@@ -24,9 +24,9 @@ public:
   void run(schedule& made) {
     ready_.begin([&](task_id n) { push(n, 0); });
     while (!ends_.empty()) {
-      const auto [minus_end, n] = ends_.top();
+      const keyed_task first = ends_.top();
       ends_.pop();
-      ready_.complete(n, [&](task_id next) { push(next, -minus_end); });
+      ready_.complete(first.task, [&](task_id next) { push(next, -first.key); });
     }
     schedule_.take(made);
   }
