@@ -1,16 +1,17 @@
 #version 450
 // Softmax attention in one pass over the keys, as attention.comp, by matrices of subgroups: float16, sums in float.
 //
-// A subgroup computes 16 queries of one head against its part of the keys, tile by tile: scores = Q · Kᵀ; each row's largest score so
-// far, `top`, in units of log2(e); weights = 2^(scores − top); `sums` and the output `o` shrink by 2^(old top − top) before they grow (Milakov and
-// Gimelshein, "Online normalizer calculation for softmax", 2018). A row's `top` stands in each of the row's columns, and `sums` are by column until the
-// end. A group has BLOCKS subgroups of different queries, a team, for each of PARTS parts of the keys. A team shares its tile of keys and values in
-// shared memory; the parts' outputs are joined at the end, weighed by 2^(own top − largest top). Queries after the last one are zeros and are not written; keys
-// after the last one weigh nothing.
+// A subgroup computes 16 queries of one head against its part of the keys, tile by tile: scores = Q · Kᵀ; each row's
+// largest score so far, `top`, in units of log2(e); weights = 2^(scores − top); `sums` and the output `o` shrink by
+// 2^(old top − top) before they grow (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). A
+// row's `top` stands in each of the row's columns, and `sums` are by column until the end. A group has BLOCKS subgroups
+// of different queries, a team, for each of PARTS parts of the keys. A team shares its tile of keys and values in
+// shared memory; the parts' outputs are joined at the end, weighed by 2^(own top − largest top). Queries after the last
+// one are zeros and are not written; keys after the last one weigh nothing.
 //
-// Differs from attention.comp: weights are rounded to float16 before they meet V; a masked key's V is multiplied by zero, so what calls for that never to
-// happen does not come here; the scale is above zero.
-// Matrices are single variables, made by macros: see gemm_cooperative.glsl. The width of a head and KEYS are set by the variant.
+// Differs from attention.comp: weights are rounded to float16 before they meet V; a masked key's V is multiplied by
+// zero, so what calls for that never to happen does not come here; the scale is above zero. Matrices are single
+// variables, made by macros: see gemm_cooperative.glsl. The width of a head and KEYS are set by the variant.
 // Variants: f16_32x64 f16_32x32 f16_64x64 f16_64x32 f16_128x32
 // Compiled twice: see group_matrix.glsl.
 #extension GL_GOOGLE_include_directive : require
@@ -30,7 +31,8 @@ const bool HAS_MASK = (FLAGS & attention_mask) != 0u, ROW_MASK = (FLAGS & attent
 const bool CAUSAL = (FLAGS & attention_causal) != 0u;
 const bool BATCHED = (FLAGS & attention_batched) != 0u, SHARES = (FLAGS & attention_shares) != 0u;
 
-// EACH_KEYS(X), EACH_COLUMN(X): X of every 16 keys of a tile and of every 16 elements of a head; COLUMN_OF(X, i): of the latter, for keys i.
+// EACH_KEYS(X), EACH_COLUMN(X): X of every 16 keys of a tile and of every 16 elements of a head; COLUMN_OF(X, i): of
+// the latter, for keys i.
 #if defined(TROUPE_f16_32x64) || defined(TROUPE_f16_64x64)
 const uint KEYS = 64;
 #define EACH_KEYS(X) X(0) X(1) X(2) X(3)
@@ -136,7 +138,8 @@ float kept_total(const in uint r, const in uint c, const in float sum, const in 
   return sum;
 }
 
-/// A score, of keys `i` of the tile that begins at key `first`, with its mask, in units of log2(e). `masks`: where the tile's own are.
+/// A score, of keys `i` of the tile that begins at key `first`, with its mask, in units of log2(e). `masks`: where the
+/// tile's own are.
 float masked(const in uint r, const in uint c, const in float score, const in uint first, const in uint i, const in uint row,
              const in uint row_mask, const in uint masks) {
   const float scaled = score * (scale * log2_e);

@@ -1,14 +1,15 @@
 #version 450
-// Attention of one query, and the product of all its heads by a matrix: a decode step's two waves in one. See attention_lanes.glsl for the
-// attention.
+// Attention of one query, and the product of all its heads by a matrix: a decode step's two waves in one. See
+// attention_lanes.glsl for the attention.
 //
-// A group (column block, part) computes ROWS heads that share keys, then what these heads add to COLUMNS columns: groups of a part compute the same
-// heads again, which costs less than another wave, since the vectors of the matrix that a group multiplies are on their way meanwhile. A column's depths
-// are neighbours, so a part's are a slice of them (src/launch/product.hpp packs constants so); a team of TEAM invocations multiplies a slice.
-// Whichever group of a column block is the last to have written its sums adds up those of all parts, always in the same order.
+// A group (column block, part) computes ROWS heads that share keys, then what these heads add to COLUMNS columns:
+// groups of a part compute the same heads again, which costs less than another wave, since the vectors of the matrix
+// that a group multiplies are on their way meanwhile. A column's depths are neighbours, so a part's are a slice of them
+// (src/launch/product.hpp packs constants so); a team of TEAM invocations multiplies a slice. Whichever group of a
+// column block is the last to have written its sums adds up those of all parts, always in the same order.
 //
-// Invariants: one batch element, one query, heads of whole vectors; ROWS divides the heads that share keys; TEAM is a power of two, at most a subgroup,
-// and divides a slice's vectors.
+// Invariants: one batch element, one query, heads of whole vectors; ROWS divides the heads that share keys; TEAM is a
+// power of two, at most a subgroup, and divides a slice's vectors.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require

@@ -1,14 +1,15 @@
 #version 450
-// Attention of few queries, bound by reading K and V once: a group computes one row of Y (attention_lanes.comp: by shuffles; attention.comp: many
-// rows).
+// Attention of few queries, bound by reading K and V once: a group computes one row of Y (attention_lanes.comp: by
+// shuffles; attention.comp: many rows).
 //
-// It walks over blocks of as many keys as it has invocations. LANES neighbouring invocations share a key, so that its row is read in
-// one piece; their products meet in shared memory, where invocation t finishes the score of key t. Then each invocation adds up a
-// vector of V's columns over every SLICES-th key, the first of which it has loaded before. Sums are scaled when the largest
-// score grows, and splits of the keys are joined, as in attention.comp. The first `past` keys and values may have buffers of their own,
-// of float32 too beside float16.
+// It walks over blocks of as many keys as it has invocations. LANES neighbouring invocations share a key, so that its
+// row is read in one piece; their products meet in shared memory, where invocation t finishes the score of key t. Then
+// each invocation adds up a vector of V's columns over every SLICES-th key, the first of which it has loaded before.
+// Sums are scaled when the largest score grows, and splits of the keys are joined, as in attention.comp. The first
+// `past` keys and values may have buffers of their own, of float32 too beside float16.
 //
-// Invariants: THREADS, LANES and SLICES are powers of two, THREADS ≥ 32, LANES ≤ KEY_VECTORS, SLICES · VALUE_VECTORS ≤ THREADS.
+// Invariants: THREADS, LANES and SLICES are powers of two, THREADS ≥ 32, LANES ≤ KEY_VECTORS, SLICES · VALUE_VECTORS ≤
+// THREADS.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,7 +1,7 @@
 #version 450
-// Attention's scores Q · Kᵀ for those who ask for them: scaled, after softcap, after the masks, or as the weights of softmax. One invocation a
-// score; of weights one a row, which goes over its keys three times.
-// Constants: 0 what is given; 1 flags (parameters/attention_scores.h).
+// Attention's scores Q · Kᵀ for those who ask for them: scaled, after softcap, after the masks, or as the weights of
+// softmax. One invocation a score; of weights one a row, which goes over its keys three times. Constants: 0 what is
+// given; 1 flags (parameters/attention_scores.h).
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,5 +1,6 @@
 #version 450
-// Col2Im: an element of an image is the sum of all elements of columns that were taken from its place. One invocation an element.
+// Col2Im: an element of an image is the sum of all elements of columns that were taken from its place. One invocation
+// an element.
 // Variants: f32 f16 f64 i32 i64 u32 u64 i16 u16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,6 +1,6 @@
 #version 450
-// Sums of products of one or two operands over any axes: Einsum, and MatMul of types that the matrix kernels do not know. One invocation a result.
-// Constants: 0 whether there are two operands.
+// Sums of products of one or two operands over any axes: Einsum, and MatMul of types that the matrix kernels do not
+// know. One invocation a result. Constants: 0 whether there are two operands.
 // Variants: f32 f16 f64 i32 i64 u32 u64 i16 u16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,5 +1,6 @@
 #version 450
-// Convolution as an implicit matrix product by cooperative matrices: float16, or float32 in pieces, with float sums. See gemm_cooperative.glsl.
+// Convolution as an implicit matrix product by cooperative matrices: float16, or float32 in pieces, with float sums.
+// See gemm_cooperative.glsl.
 // Variants: f16_1x1 f16_1x2 f16_1x3 f16_4x4 f16_2x2 f16_4x2 f32_1x2 f32_2x2
 // Compiled twice: see group_matrix.glsl.
 #extension GL_GOOGLE_include_directive : require

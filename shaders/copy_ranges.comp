@@ -1,6 +1,6 @@
 #version 450
-// Copies inside the GPU's memory (vulkan/copy_kernel.hpp), several a dispatch: y counts copies, x shares one. A copy is from buffer
-// 2 i + 1 to buffer 2 i + 2, which are as long as what is copied.
+// Copies inside the GPU's memory (vulkan/copy_kernel.hpp), several a dispatch: y counts copies, x shares one. A copy is
+// from buffer 2 i + 1 to buffer 2 i + 2, which are as long as what is copied.
 // Variants: w128
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,7 +1,7 @@
 #version 450
-// Copies rows of caches between orders of positions, batch and heads (vulkan/row_copies.hpp), several caches a dispatch: y counts copies,
-// x shares one. A copy is from buffer 2 i + 1 to buffer 2 i + 2.
-// In f16_f32 words of four float16 become words of four float32.
+// Copies rows of caches between orders of positions, batch and heads (vulkan/row_copies.hpp), several caches a
+// dispatch: y counts copies, x shares one. A copy is from buffer 2 i + 1 to buffer 2 i + 2. In f16_f32 words of four
+// float16 become words of four float32.
 // Variants: w128 f16_f32
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,7 +1,7 @@
 #version 450
-// DeformConv in two launches: what every tap meets at its moved place, interpolated, as scratch [n, channel, tap, output place]; then the products
-// with the filters, an invocation an element of y.
-// Constants: 0 which launch; 1 flags (parameters/deform_conv.h).
+// DeformConv in two launches: what every tap meets at its moved place, interpolated, as scratch [n, channel, tap,
+// output place]; then the products with the filters, an invocation an element of y. Constants: 0 which launch; 1 flags
+// (parameters/deform_conv.h).
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

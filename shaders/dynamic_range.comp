@@ -1,5 +1,6 @@
 #version 450
-// DynamicQuantizeLinear's scale and zero point: the range of all elements and 0, in 255 steps. One group; NaN counts for nothing.
+// DynamicQuantizeLinear's scale and zero point: the range of all elements and 0, in 255 steps. One group; NaN counts
+// for nothing.
 // Variants: f32
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_8bit_storage : require

@@ -1,5 +1,6 @@
 #version 450
-// Fills a matrix with one value, or only its diagonal k, with zero elsewhere: ConstantOfShape, EyeLike. One invocation an element.
+// Fills a matrix with one value, or only its diagonal k, with zero elsewhere: ConstantOfShape, EyeLike. One invocation
+// an element.
 // Variants: w8 w16 w32 w64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,7 +1,8 @@
 #version 450
-// DFT and STFT, computed in double. FAST: a group transforms a line whose length is a power of two in shared memory, by halves (Cooley and
-// Tukey, 1965); else an invocation sums up one result by the definition, with roots of unity that are exact at quarter turns.
-// Constants: 0 invocations; 1 the length if it is fast, else 0; 2 flags (parameters/fourier.h).
+// DFT and STFT, computed in double. FAST: a group transforms a line whose length is a power of two in shared memory, by
+// halves (Cooley and Tukey, 1965); else an invocation sums up one result by the definition, with roots of unity that
+// are exact at quarter turns. Constants: 0 invocations; 1 the length if it is fast, else 0; 2 flags
+// (parameters/fourier.h).
 // Variants: f32 f16 f64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
@@ -23,7 +24,8 @@ bool has(uint flag) { return (FLAGS & flag) != 0u; }
 
 dvec2 product(dvec2 a, dvec2 b) { return dvec2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 
-/// e^(−2πi m / n) for m < n ≤ 2^28: the angle as eighths of a turn and a rest, of which the series of sine and cosine are taken.
+/// e^(−2πi m / n) for m < n ≤ 2^28: the angle as eighths of a turn and a rest, of which the series of sine and cosine
+/// are taken.
 dvec2 root_of_unity(uint m, uint n) {
   const uint eighth = 8u * m / n, rest = 8u * m - eighth * n;
   const double angle = double((eighth & 1u) == 0u ? rest : n - rest) / double(n) * 0.78539816339744830962lf, s = angle * angle;

@@ -1,6 +1,6 @@
 #version 450
-// GatherElements: every element picks its index along one axis: y[i, j, k] = x[i, indices[i, j, k], k]; one invocation an element.
-// Indices as in gather.comp; the axes are those of the indices, innermost first.
+// GatherElements: every element picks its index along one axis: y[i, j, k] = x[i, indices[i, j, k], k]; one invocation
+// an element. Indices as in gather.comp; the axes are those of the indices, innermost first.
 // Variants: w8 w16 w32 w64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

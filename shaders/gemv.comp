@@ -1,9 +1,10 @@
 #version 450
-// Matrix products of few rows, bound by reading B once: C[m, n] for m < ROWS, with the depths of a column as neighbours.
+// Matrix products of few rows, bound by reading B once: C[m, n] for m < ROWS, with the depths of a column as
+// neighbours.
 //
-// A team of LANES invocations computes COLUMNS columns of every row: an invocation adds up every LANES-th vector of the depth,
-// UNROLL loads of each column in flight, then the team adds its sums in shared memory. Operands and epilogue: gemm.glsl.
-// Invariants: LANES and THREADS are powers of two, and ROWS · COLUMNS ≤ LANES ≤ THREADS.
+// A team of LANES invocations computes COLUMNS columns of every row: an invocation adds up every LANES-th vector of the
+// depth, UNROLL loads of each column in flight, then the team adds its sums in shared memory. Operands and epilogue:
+// gemm.glsl. Invariants: LANES and THREADS are powers of two, and ROWS · COLUMNS ≤ LANES ≤ THREADS.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #ifdef TROUPE_f16

@@ -1,9 +1,10 @@
 #version 450
 // Pooling of whole planes to one element: maximum, average or p-norm, any layout.
 //
-// A group reduces THREADS / TEAM channels (four times as many as VECTORS, channels last): a team of TEAM invocations adds up
-// every TEAM-th pixel, then its parts are joined in shared memory. Neighbouring invocations are neighbours in memory:
-// pixels of a plane, or channels if they come last. Invariants: THREADS and TEAM are powers of two, TEAM ≤ THREADS.
+// A group reduces THREADS / TEAM channels (four times as many as VECTORS, channels last): a team of TEAM invocations
+// adds up every TEAM-th pixel, then its parts are joined in shared memory. Neighbouring invocations are neighbours in
+// memory: pixels of a plane, or channels if they come last. Invariants: THREADS and TEAM are powers of two, TEAM ≤
+// THREADS.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

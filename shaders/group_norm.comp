@@ -1,11 +1,12 @@
 #version 450
-// InstanceNormalization and GroupNormalization of channels-last operands: act((x − mean) / √(variance + epsilon) · scale + bias) with the
-// statistics of a slice, which is a group of channels of one image.
+// InstanceNormalization and GroupNormalization of channels-last operands: act((x − mean) / √(variance + epsilon) ·
+// scale + bias) with the statistics of a slice, which is a group of channels of one image.
 //
-// A workgroup has some pixels of an image and, of these, BLOCK vectors of channels, which are whole groups. So neighbouring invocations
-// read neighbouring vectors, whatever the groups are, and each keeps to its channels. If an image is one part, one launch does all; else
-// the first stores mean and squared deviations of every part of a slice, and the second merges those of its slices (Chan, Golub
-// and LeVeque). All means are those of differences from the slice's first element: sums keep their digits if the mean is far from 0.
+// A workgroup has some pixels of an image and, of these, BLOCK vectors of channels, which are whole groups. So
+// neighbouring invocations read neighbouring vectors, whatever the groups are, and each keeps to its channels. If an
+// image is one part, one launch does all; else the first stores mean and squared deviations of every part of a slice,
+// and the second merges those of its slices (Chan, Golub and LeVeque). All means are those of differences from the
+// slice's first element: sums keep their digits if the mean is far from 0.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

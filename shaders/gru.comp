@@ -1,7 +1,7 @@
 #version 450
-// A GRU whose reset gate comes before the product with R (linear_before_reset 0): all steps of one direction and batch row, from the projected
-// input. A group has all units, since the candidates of each need the gates of all; an invocation has some of them.
-// Constants: 0 invocations; 1 units; 2 flags (parameters/recurrent_flags.h).
+// A GRU whose reset gate comes before the product with R (linear_before_reset 0): all steps of one direction and batch
+// row, from the projected input. A group has all units, since the candidates of each need the gates of all; an
+// invocation has some of them. Constants: 0 invocations; 1 units; 2 flags (parameters/recurrent_flags.h).
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,6 +1,7 @@
 #version 450
-// LayerNormalization and RMSNormalization: y = (x − mean) · r · scale + bias with r = 1 / √(variance + epsilon), in two passes over
-// the row; RMSNormalization counts the mean as 0. See team.glsl for who computes a row, row.glsl for how it is read.
+// LayerNormalization and RMSNormalization: y = (x − mean) · r · scale + bias with r = 1 / √(variance + epsilon), in two
+// passes over the row; RMSNormalization counts the mean as 0. See team.glsl for who computes a row, row.glsl for how it
+// is read.
 // Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require
 #include "row_variant.glsl"

@@ -1,6 +1,6 @@
 #version 450
-// MeanVarianceNormalization: y = (x − mean) / (√variance + 1e-9); LpNormalization: y = x / p-norm, 0 if that is 0. A team (team.glsl)
-// has the elements that share statistics, over any axes (reduce_walk.glsl).
+// MeanVarianceNormalization: y = (x − mean) / (√variance + 1e-9); LpNormalization: y = x / p-norm, 0 if that is 0. A
+// team (team.glsl) has the elements that share statistics, over any axes (reduce_walk.glsl).
 // Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require
 #include "row_variant.glsl"

@@ -1,6 +1,6 @@
 #version 450
-// Products of 8-bit matrices (integer_product.glsl): a group computes 16 × 16 results, 16 depths at a time in shared memory.
-// Groups: x column tiles, y row tiles, z the batch. Variants name the types of A and B.
+// Products of 8-bit matrices (integer_product.glsl): a group computes 16 × 16 results, 16 depths at a time in shared
+// memory. Groups: x column tiles, y row tiles, z the batch. Variants name the types of A and B.
 // Variants: u8_u8 u8_i8 i8_u8 i8_i8
 #extension GL_GOOGLE_include_directive : require
 #include "integer_product.glsl"

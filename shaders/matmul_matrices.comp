@@ -1,12 +1,12 @@
 #version 450
 // Products by one constant right matrix, packed by columns, by matrices of the whole group: float16, sums in float.
 //
-// A group computes a tile of C, ROWS × COLUMNS, DEPTH depths at a time. How many columns and depths the product has are constants of the kernel: so
-// the driver's compiler knows that all of B's rows, and A's, begin at multiples of eight elements, and how often it goes around, without
-// which the same kernel has two thirds of the speed. Tiles that are wholly inside are read without bounds; where all of them are, the driver has one
-// loop instead of two to compile, in a third of the time.
-// Groups: as many as tiles, x counts their rows, y their columns; which has which: own_tile(). Depths are not split: a loop that begins elsewhere than
-// at 0 takes three times as long.
+// A group computes a tile of C, ROWS × COLUMNS, DEPTH depths at a time. How many columns and depths the product has are
+// constants of the kernel: so the driver's compiler knows that all of B's rows, and A's, begin at multiples of eight
+// elements, and how often it goes around, without which the same kernel has two thirds of the speed. Tiles that are
+// wholly inside are read without bounds; where all of them are, the driver has one loop instead of two to compile, in a
+// third of the time. Groups: as many as tiles, x counts their rows, y their columns; which has which: own_tile().
+// Depths are not split: a loop that begins elsewhere than at 0 takes three times as long.
 // Variants: f16_64x64x128 f16_128x128x64 f16_128x256x64
 // Compiled twice: see group_matrix.glsl.
 #extension GL_GOOGLE_include_directive : require
@@ -80,7 +80,8 @@ float finished(const in uint r, const in uint c, const in float sum, const in ui
   return activate(ACTIVATION, value, product.act_alpha, product.act_beta);
 }
 
-/// The group's row tile and column tile. Groups that run at the same time read fewer rows and columns if their tiles are a block of BAND columns.
+/// The group's row tile and column tile. Groups that run at the same time read fewer rows and columns if their tiles
+/// are a block of BAND columns.
 uvec2 own_tile() {
   if (BAND == 0u)
     return gl_WorkGroupID.xy;

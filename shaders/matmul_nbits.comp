@@ -1,9 +1,9 @@
 #version 450
-// Products of few rows by up to two matrices of packed weights (src/ops/matmul_nbits.cpp), bound by reading the codes once; see
-// projections.glsl: Y[m, n] = Σ over the blocks of scale · Σ A[m, k] · (code − zero).
+// Products of few rows by up to two matrices of packed weights (src/ops/matmul_nbits.cpp), bound by reading the codes
+// once; see projections.glsl: Y[m, n] = Σ over the blocks of scale · Σ A[m, k] · (code − zero).
 //
-// An invocation adds up every LANES-th chunk of eight depths, UNROLL of each column at a time, the next ones on their way meanwhile. A
-// chunk is within one block.
+// An invocation adds up every LANES-th chunk of eight depths, UNROLL of each column at a time, the next ones on their
+// way meanwhile. A chunk is within one block.
 // Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_8bit_storage : require
@@ -80,8 +80,8 @@ float zero_of(chunk loaded, uint c) {
   return float(BITS == 8u ? loaded.zero_byte : loaded.zero_byte >> (block % 2u * 4u) & 15u);
 }
 
-/// Code i of a chunk as a number, less its zero point. Conversions from integers are slow, so the code becomes the last bits of
-/// 2^23; whole zero points are taken off along with that, exactly.
+/// Code i of a chunk as a number, less its zero point. Conversions from integers are slow, so the code becomes the last
+/// bits of 2^23; whole zero points are taken off along with that, exactly.
 float weight_of(uvec2 words, uint i, float zero) {
   const uint code = BITS == 8u ? words[i / 4u] >> (i % 4u * 8u) & 255u : words.x >> (i * 4u) & 15u;
   const float number = uintBitsToFloat(code | 0x4b000000u);

@@ -1,6 +1,6 @@
 #version 450
-// MaxUnpool: every element goes where its index says, into an output of zeros; an index outside of what they count goes nowhere. One invocation
-// an element.
+// MaxUnpool: every element goes where its index says, into an output of zeros; an index outside of what they count goes
+// nowhere. One invocation an element.
 // Variants: w16 w32 w64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

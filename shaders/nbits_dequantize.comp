@@ -1,5 +1,6 @@
 #version 450
-// The weights of MatMulNBits as a matrix [N, K]: an invocation writes a word's codes. Columns [first_column, + columns).
+// The weights of MatMulNBits as a matrix [N, K]: an invocation writes a word's codes. Columns [first_column, +
+// columns).
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "nbits.glsl"

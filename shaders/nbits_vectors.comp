@@ -1,10 +1,11 @@
 #version 450
-// Products of one row by up to three matrices of packed weights (src/ops/matmul_nbits.cpp) whose columns are whole vectors of 16 bytes; see
-// projections.glsl: Y[n] = Σ over the blocks of scale · Σ A[k] · (code − zero). matmul_nbits.comp has no such conditions.
+// Products of one row by up to three matrices of packed weights (src/ops/matmul_nbits.cpp) whose columns are whole
+// vectors of 16 bytes; see projections.glsl: Y[n] = Σ over the blocks of scale · Σ A[k] · (code − zero).
+// matmul_nbits.comp has no such conditions.
 //
-// An invocation adds up every LANES-th vector of codes, UNROLL of each column at a time, the next ones on their way meanwhile. A vector is of
-// one block, or of PIECES whole ones. Codes are multiplied as the integers that they are if the row is of float16 (fixed_rows.glsl), else
-// as float32.
+// An invocation adds up every LANES-th vector of codes, UNROLL of each column at a time, the next ones on their way
+// meanwhile. A vector is of one block, or of PIECES whole ones. Codes are multiplied as the integers that they are if
+// the row is of float16 (fixed_rows.glsl), else as float32.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_8bit_storage : require
@@ -13,8 +14,8 @@ layout(constant_id = 12) const uint BITS = 4u; // or 8
 layout(constant_id = 13) const uint ZEROS = 0u;
 layout(constant_id = 14) const uint BLOCK = 32u;
 
-// The row is kept for vectors of codes: each's first vector of elements one after the other, then each's second …, so that invocations side by
-// side read what lies side by side.
+// The row is kept for vectors of codes: each's first vector of elements one after the other, then each's second …, so
+// that invocations side by side read what lies side by side.
 #define CODES (128u / BITS)           // of a vector
 #define OPERANDS (CODES / WIDTH)      // vectors of a row that a vector of codes is multiplied by
 #define COLUMN_VECTORS (COLUMN_BLOCKS * BLOCK / CODES)
@@ -64,8 +65,8 @@ const uint WORD = 32u / BITS, WORDS = 4u / PIECES;
 #include "fixed_rows.glsl"
 #endif
 
-/// What an invocation has loaded, as it is in memory: to convert it would be to wait for it. Arrays of vectors and scalars only: drivers keep
-/// these in registers.
+/// What an invocation has loaded, as it is in memory: to convert it would be to wait for it. Arrays of vectors and
+/// scalars only: drivers keep these in registers.
 uvec4 next_words[LOADS];
 T next_scale[LOADS * PIECES], next_zero[LOADS * PIECES];
 uint next_zero_byte[LOADS]; // holds the packed zero points
@@ -168,8 +169,8 @@ void add_piece(uint u, uint piece, uint v, bool counts) {
   }
 }
 #else
-/// Four codes as numbers, less a zero point. Conversions from integers are slow, so a code becomes the last bits of 2^23, which is taken off
-/// along with the zero point, exactly.
+/// Four codes as numbers, less a zero point. Conversions from integers are slow, so a code becomes the last bits of
+/// 2^23, which is taken off along with the zero point, exactly.
 vec4 decode(uint codes, int zero) {
   const uvec4 each = uvec4(codes, codes >> BITS, codes >> 2u * BITS, codes >> 3u * BITS) & (1u << BITS) - 1u;
   return uintBitsToFloat(each | 0x4b000000u) - (8388608.0 + float(zero));

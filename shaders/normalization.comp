@@ -1,9 +1,10 @@
 #version 450
-// InstanceNormalization and GroupNormalization: act((x − mean) / √(variance + epsilon) · scale + bias) with the statistics of a
-// slice, which is a group of channels of one image. A team (team.glsl) has a part of a slice. If a slice is one part, one launch does
-// all; else the first stores mean and squared deviations of every part, and the second merges those of its slice. All means are those of
-// differences from the slice's first element: sums keep their digits if the mean is far from 0. Channels-last operands, whose
-// slices are in pieces, are group_norm.comp's wherever it can.
+// InstanceNormalization and GroupNormalization: act((x − mean) / √(variance + epsilon) · scale + bias) with the
+// statistics of a slice, which is a group of channels of one image. A team (team.glsl) has a part of a slice. If a
+// slice is one part, one launch does all; else the first stores mean and squared deviations of every part, and the
+// second merges those of its slice. All means are those of differences from the slice's first element: sums keep their
+// digits if the mean is far from 0. Channels-last operands, whose slices are in pieces, are group_norm.comp's wherever
+// it can.
 // Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require
 #include "row_variant.glsl"

@@ -1,6 +1,6 @@
 #version 450
-// OneHot: y[o, d, i] = values[indices[o, i] is d]; one invocation an element. Negative indices count from the end; those out of
-// range are nowhere.
+// OneHot: y[o, d, i] = values[indices[o, i] is d]; one invocation an element. Negative indices count from the end;
+// those out of range are nowhere.
 // Variants: w8 w16 w32 w64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,6 +1,6 @@
 #version 450
-// Pads (or crops) a tensor; one invocation an element of the output, axes innermost first. What is outside the input is the
-// fill value, or the element that the mode leads to.
+// Pads (or crops) a tensor; one invocation an element of the output, axes innermost first. What is outside the input is
+// the fill value, or the element that the mode leads to.
 // Variants: w8 w16 w32 w64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

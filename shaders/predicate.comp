@@ -1,6 +1,6 @@
 #version 450
-// Comparisons, boolean operators and tests for NaN and infinities: results are bytes, 0 or 1. Operands broadcast together.
-// Constants: 0 see broadcast.glsl; 1 the predicate; 2 its flags (parameters/predicate.h).
+// Comparisons, boolean operators and tests for NaN and infinities: results are bytes, 0 or 1. Operands broadcast
+// together. Constants: 0 see broadcast.glsl; 1 the predicate; 2 its flags (parameters/predicate.h).
 // Variants: f32 f16 f64 i32 i64 u32 u64 i16 u16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_8bit_storage : require

@@ -1,8 +1,9 @@
 #version 450
-// Products of few rows by up to three matrices of floats, bound by reading these once; see projections.glsl. A column's depths are
-// neighbours, whole vectors with zeros at the end (src/launch/product.hpp packs constants so).
+// Products of few rows by up to three matrices of floats, bound by reading these once; see projections.glsl. A column's
+// depths are neighbours, whole vectors with zeros at the end (src/launch/product.hpp packs constants so).
 //
-// An invocation adds up every LANES-th vector of the depth, UNROLL of each column at a time, the next ones on their way meanwhile.
+// An invocation adds up every LANES-th vector of the depth, UNROLL of each column at a time, the next ones on their way
+// meanwhile.
 // Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require
 #include "row_variant.glsl"

@@ -1,6 +1,7 @@
 #version 450
-// QuantizeLinear to 8-bit floats, x / scale + zero point rounded as their format says, and to 4 bits, two elements a byte, as quantize.comp does it.
-// Constants: 0, 1 see quantization.glsl; 2 the type (parameters/element_type.h); 3 whether a float8 saturates.
+// QuantizeLinear to 8-bit floats, x / scale + zero point rounded as their format says, and to 4 bits, two elements a
+// byte, as quantize.comp does it. Constants: 0, 1 see quantization.glsl; 2 the type (parameters/element_type.h); 3
+// whether a float8 saturates.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "quantization.glsl"

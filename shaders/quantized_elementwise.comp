@@ -1,10 +1,11 @@
 #version 450
-// Elementwise chains (elementwise_program.glsl) whose operands are floats, or bytes that are dequantised first, and whose result may be
-// quantised (src/ops/fused_quantized_elementwise.cpp). An invocation computes single elements, or four neighbours at once where no operand
-// walks by strides.
+// Elementwise chains (elementwise_program.glsl) whose operands are floats, or bytes that are dequantised first, and
+// whose result may be quantised (src/ops/fused_quantized_elementwise.cpp). An invocation computes single elements, or
+// four neighbours at once where no operand walks by strides.
 //
-// Constants (parameters/quantized_elementwise.h): 20 the operands' kinds; 21 the result's; 22 whether elements come in fours.
-// Bindings: three for each operand (elements, scale, zero point), then the result's scale, its zero point, and the result.
+// Constants (parameters/quantized_elementwise.h): 20 the operands' kinds; 21 the result's; 22 whether elements come in
+// fours. Bindings: three for each operand (elements, scale, zero point), then the result's scale, its zero point, and
+// the result.
 // Variants: f32_single f32_1 f32_4 f32_16
 #extension GL_GOOGLE_include_directive : require
 #include "bytes.glsl"

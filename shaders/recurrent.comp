@@ -1,10 +1,10 @@
 #version 450
-// Steps of a recurrent layer (LSTM, GRU, RNN) from the projected input: h = cell(projected + h · Rᵀ), for one direction and
-// BATCH rows of the batch a group.
+// Steps of a recurrent layer (LSTM, GRU, RNN) from the projected input: h = cell(projected + h · Rᵀ), for one direction
+// and BATCH rows of the batch a group.
 //
-// A team of 16 invocations multiplies the state with the rows of R of all gates of one unit and applies the cell. Large layers
-// run one step a launch, their units spread over groups, the state in scratch (two buffers in turn). Small ones run all steps in
-// one launch (PERSISTENT): one group has all units, and the state stays in shared memory.
+// A team of 16 invocations multiplies the state with the rows of R of all gates of one unit and applies the cell. Large
+// layers run one step a launch, their units spread over groups, the state in scratch (two buffers in turn). Small ones
+// run all steps in one launch (PERSISTENT): one group has all units, and the state stays in shared memory.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
@@ -63,7 +63,8 @@ float limited(float x) {
   return x < -clip ? -clip : (x > clip ? clip : x);
 }
 
-/// The new state of unit j of a batch row from its `sums` (of the state's part), its row of `projected`, and its old state.
+/// The new state of unit j of a batch row from its `sums` (of the state's part), its row of `projected`, and its old
+/// state.
 float cell(uint d, uint j, uint sums, uint row, float old, inout float memory) {
   if (GATES == 4) {
     const float i = exact_sigmoid(limited(projected[row + j] + totals[sums]));

@@ -1,7 +1,7 @@
 #version 450
-// One axis of a Resize whose taps are many (antialias) or are weighted anew (exclude_outside), or that leaves its input (tf_crop_and_resize):
-// src/ops/resample.cpp has the formulas. One invocation a result; the other axes are other launches, with float32 between them.
-// Constants: 0 flags (parameters/resample.h).
+// One axis of a Resize whose taps are many (antialias) or are weighted anew (exclude_outside), or that leaves its input
+// (tf_crop_and_resize): src/ops/resample.cpp has the formulas. One invocation a result; the other axes are other
+// launches, with float32 between them. Constants: 0 flags (parameters/resample.h).
 // Variants: f32_f32 f16_f32 f32_f16 f16_f16
 #extension GL_GOOGLE_include_directive : require
 #if defined(TROUPE_FROM_f16) || defined(TROUPE_TO_f16)

@@ -1,6 +1,6 @@
 #version 450
-// ReverseSequence: the first lengths[b] elements along the time axis in reverse order, per batch b; one invocation an element.
-// Lengths are the low words of integers, clamped to the dim.
+// ReverseSequence: the first lengths[b] elements along the time axis in reverse order, per batch b; one invocation an
+// element. Lengths are the low words of integers, clamped to the dim.
 // Variants: w8 w16 w32 w64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

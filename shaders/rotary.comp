@@ -1,8 +1,8 @@
 #version 450
 // Rotary position embedding: pairs of elements of every head are rotated by angles that depend on the position.
 //
-// An invocation rotates one pair (four neighbouring ones as VECTORS) or copies one element that is not rotated. It reads both
-// elements before it writes them, so that Y may be X.
+// An invocation rotates one pair (four neighbouring ones as VECTORS) or copies one element that is not rotated. It
+// reads both elements before it writes them, so that Y may be X.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,6 +1,7 @@
 #version 450
-// ScatterND into a copy of the data: tuples of indices say where runs of updates go. Without a reduction an invocation puts one
-// word of one run. With one it puts its word of all runs, in order, as in scatter_elements.comp. Indices as in gather.comp.
+// ScatterND into a copy of the data: tuples of indices say where runs of updates go. Without a reduction an invocation
+// puts one word of one run. With one it puts its word of all runs, in order, as in scatter_elements.comp. Indices as in
+// gather.comp.
 // Variants: w8 w16 w32 w64 w128 f32 f16 f64 i32 u32 i64 u64 i16 u16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "scatter.glsl"

@@ -1,6 +1,7 @@
 #version 450
-// Adds the partial sums of a split matrix product (gemm.glsl), applies the epilogue and normalises the rows: LayerNormalization or RMSNormalization, as
-// layer_norm.comp, of the sums before they are rounded. A team (team.glsl) keeps its row in registers: what it has of the row is ITEMS vectors.
+// Adds the partial sums of a split matrix product (gemm.glsl), applies the epilogue and normalises the rows:
+// LayerNormalization or RMSNormalization, as layer_norm.comp, of the sums before they are rounded. A team (team.glsl)
+// keeps its row in registers: what it has of the row is ITEMS vectors.
 // Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require
 #include "row_variant.glsl"

@@ -1,6 +1,6 @@
 #version 450
-// Copies elements between two strided arrays: Transpose, Slice, Expand, Tile, Split, Reorder. One invocation a word; axes are
-// innermost first. Steps may be negative: arithmetic modulo 2^32 gives the right place all the same.
+// Copies elements between two strided arrays: Transpose, Slice, Expand, Tile, Split, Reorder. One invocation a word;
+// axes are innermost first. Steps may be negative: arithmetic modulo 2^32 gives the right place all the same.
 // Variants: w8 w16 w32 w64 w128
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,7 +1,7 @@
 #version 450
-// TensorScatter: a cache in which update b begins at index starts[b] of one axis, circular or not; one invocation a word. Starts are
-// the low words of integers, clamped so that nothing leaves the cache. With clear_after what is after a linear update
-// is 0.
+// TensorScatter: a cache in which update b begins at index starts[b] of one axis, circular or not; one invocation a
+// word. Starts are the low words of integers, clamped so that nothing leaves the cache. With clear_after what is after
+// a linear update is 0.
 // Variants: w8 w16 w32 w64 w128
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

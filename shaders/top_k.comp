@@ -1,8 +1,9 @@
 #version 450
-// TopK along an axis. SORTED_SIZE is not 0: a workgroup has a piece of a row, which fits shared memory as pairs of key and index and is sorted
-// there (bitonic; the size is a power of two). If a row has several pieces, the best k of each are the candidates of the next launch, as indices in
-// scratch memory. SORTED_SIZE 0: a workgroup finds the k elements of a row one after the other, each the best that comes after the one before.
-// Among equals the lower index comes first, and NaN counts as larger than every number.
+// TopK along an axis. SORTED_SIZE is not 0: a workgroup has a piece of a row, which fits shared memory as pairs of key
+// and index and is sorted there (bitonic; the size is a power of two). If a row has several pieces, the best k of each
+// are the candidates of the next launch, as indices in scratch memory. SORTED_SIZE 0: a workgroup finds the k elements
+// of a row one after the other, each the best that comes after the one before. Among equals the lower index comes
+// first, and NaN counts as larger than every number.
 // Variants: f32 f16 f64 i32 i64 u32 u64 i16 u16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,6 +1,7 @@
 #version 450
-// Transposes matrices through shared memory, 32 × 32 elements a group, so that reads and writes are both dense. A matrix has
-// lines (dense in the source) and rows (dense in the target); further axes count the matrices, innermost first.
+// Transposes matrices through shared memory, 32 × 32 elements a group, so that reads and writes are both dense. A
+// matrix has lines (dense in the source) and rows (dense in the target); further axes count the matrices, innermost
+// first.
 // Variants: w8 w16 w32 w64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
