@@ -167,11 +167,14 @@ node make_node(const std::string& name, std::string_view domain, std::string_vie
   return n;
 }
 
-node make_reshape(graph_editor& e, std::string name, value_id input, const symbolic_shape& dims, value_id output) {
+node make_reshape(graph_editor& e, const std::string& name, value_id input, const symbolic_shape& dims,
+                  value_id output) {
   attributes attrs;
   attrs.set("allowzero", int64_t{1}); // a dim that turns out to be 0 is 0, not "copy"
-  const value_id target = e.add_known(name + "/shape", dims);
-  return make_node(name, "", "Reshape", {input, target}, {output}, std::move(attrs));
+  // Made before the graph grows: the name may be that of one of its values, which move then.
+  node made = make_node(name, "", "Reshape", {input, no_value}, {output}, std::move(attrs));
+  made.inputs[1] = e.add_known(made.name + "/shape", dims);
+  return made;
 }
 
 value_id add_inferred(graph_editor& e, node n, const std::string& origin) {

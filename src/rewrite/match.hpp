@@ -79,7 +79,8 @@ node make_node(const std::string& name, std::string_view domain, std::string_vie
                std::vector<value_id> outputs, attributes attrs = {});
 
 /// Returns a Reshape of `input` to `dims` that produces `output`.
-node make_reshape(graph_editor& e, std::string name, value_id input, const symbolic_shape& dims, value_id output);
+node make_reshape(graph_editor& e, const std::string& name, value_id input, const symbolic_shape& dims,
+                  value_id output);
 
 /// Adds a node with one fresh output named after `origin`, infers it, and returns the output.
 value_id add_inferred(graph_editor& e, node n, const std::string& origin);
