@@ -184,7 +184,7 @@ run_chunk conversation::describe(sent_chunk& chunk) {
 }
 
 sent_value conversation::describe_upload(const moved_value& value, sent_chunk& chunk) {
-  if (const device_tensor own = value.resident_on(info_.name, info_.incarnation))
+  if (const device_tensor& own = value.resident_on(info_.name, info_.incarnation))
     if (const auto* there = dynamic_cast<const remote_resident*>(own.get()))
       return there->where().describe_for(*host_);
   if (const auto* kept = dynamic_cast<const kept_value*>(value.away().get()))
@@ -243,7 +243,7 @@ void conversation::take_downloads(const sent_chunk_ptr& chunk, std::vector<sent_
     if (value.from == origin::message && chunk->wanted[i].send && !chunk->work.downloads[i]->stays())
       kept.from = origin::message; // all of it: the host keeps nothing
     if (value.from == origin::kept || !chunk->wanted[i].send) {
-      failure lie = capture([&] { check_kind(kept, expected); });
+      failure lie = capture([&] { checked_size(kept, expected); });
       if (lie.failed())
         lie = {errc::device_failed, fmt::format("host '{}' keeps another value: {}", host_->name(), lie.message)};
       took(chunk, i, kept, {}, lie);

@@ -185,12 +185,12 @@ void session_service::ended(const served_chunk_ptr& chunk, chunk_result result) 
 void session_service::keep_all(const served_chunk& chunk, std::vector<sent_value>& values) {
   int64_t room = inline_bytes;
   for (size_t i = 0; i < chunk.wanted.size(); ++i) {
-    values.push_back(keep(chunk.wanted[i], chunk.work.downloads[i], nullptr, room));
+    values.push_back(keep(chunk.wanted[i], chunk.work.downloads[i], room));
     room -= static_cast<int64_t>(values.back().bytes.size());
   }
 }
 
-sent_value session_service::keep(const wanted_value& wanted, const value_ref& made, held_memory held, int64_t room) {
+sent_value session_service::keep(const wanted_value& wanted, const value_ref& made, int64_t room, held_memory held) {
   sent_value value{.from = origin::kept, .type = made->type(), .dims = made->dims(), .key = wanted.key};
   const tensor blob = made->has_host() ? to_blob(made->host()) : tensor();
   value.size = blob.defined() ? blob.bytes() : 0;

@@ -158,7 +158,8 @@ void session_service::install(remote::install order) {
     lent_[key] = nullptr;
   }
   if (full.failed())
-    return finish_install(order, nullptr, nullptr, full);
+    return finish_install(order, nullptr, full);
+  // The job, as long as it waits, counts its binding.
   plans_.enqueue([weak = weak_from_this(), order = std::move(order), held] {
     if (const auto self = weak.lock())
       self->make_and_install(order);
@@ -189,7 +190,7 @@ void session_service::make_and_install(const remote::install& order) {
            own.memory_bytes, bytes_needed(*bound->layout, order.self));
   });
   if (why.failed())
-    return finish_install(order, nullptr, nullptr, why);
+    return finish_install(order, nullptr, why);
   shared_->options.log("loaded", {{"session", name_},
                                   {"device", device(order.device).info().name},
                                   {"plan", std::to_string(order.plan)},
@@ -199,18 +200,17 @@ void session_service::make_and_install(const remote::install& order) {
                                   {"ms", fmt::format("{:.1f}", static_cast<double>(now_ns() - begin) * 1e-6)}});
   device(order.device)
       .install(bound, order.self, [self = shared_from_this(), order, bound, held](const failure& failed) {
+        lent_plan_ptr made;
         if (failed.failed())
           self->memory_->give_back(order.device, *bound, order.self);
-        self->finish_install(order, bound, held, failed);
+        else
+          made = std::make_shared<const lent_plan>(self->shared_->devices[order.device], order.device, bound,
+                                                   order.self, self->memory_, held);
+        self->finish_install(order, std::move(made), failed);
       });
 }
 
-void session_service::finish_install(const remote::install& order, const bound_plan_ptr& bound, const held_memory& held,
-                                     const failure& why) {
-  lent_plan_ptr made;
-  if (!why.failed())
-    made = std::make_shared<const lent_plan>(shared_->devices[order.device], order.device, bound, order.self, memory_,
-                                             held);
+void session_service::finish_install(const remote::install& order, lent_plan_ptr made, const failure& why) {
   {
     const std::lock_guard lock(mutex_);
     const lent_key key(order.bound_plan, order.device);
@@ -299,7 +299,7 @@ void session_service::fetch(const fetch_kept& question) {
     if (result.ok())
       answer.why = capture([&] {
         answer.value = self->keep({.key = new_key(), .home = destination::host, .send = true},
-                                  std::make_shared<moved_value>(result.value), nullptr);
+                                  std::make_shared<moved_value>(result.value));
       });
     self->say(std::move(answer));
   };
@@ -319,7 +319,7 @@ void session_service::put(put_value order) {
     if (!why.failed())
       why = capture([&] {
         self->keep({.key = key, .home = destination::device}, std::make_shared<moved_value>(value->host(), value),
-                   held);
+                   inline_bytes, held);
       });
     self->say(was_put{request, why});
   };

@@ -66,8 +66,7 @@ private:
   // -- plans
   void install(remote::install order);
   void make_and_install(const remote::install& order);
-  void finish_install(const remote::install& order, const bound_plan_ptr& bound, const held_memory& held,
-                      const failure& why);
+  void finish_install(const remote::install& order, lent_plan_ptr made, const failure& why);
   void retire(const remote::retire& order);
   /// Ends the link, because of what the session has said.
   void refuse(const failure& why);
@@ -85,7 +84,8 @@ private:
   void keep_all(const served_chunk& chunk, std::vector<sent_value>& values);
   /// Keeps a value as long as the session may ask for it, and returns what it is told: with its bytes, if they
   /// fit in `room`. `held`: its memory, if that is held already.
-  sent_value keep(const wanted_value& wanted, const value_ref& made, held_memory held, int64_t room = inline_bytes);
+  sent_value keep(const wanted_value& wanted, const value_ref& made, int64_t room = inline_bytes,
+                  held_memory held = nullptr);
   void stop(uint64_t execution);
   void end(const end_chunks& order);
   void pump_all();

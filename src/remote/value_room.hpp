@@ -25,7 +25,7 @@ public:
   public:
     explicit share(std::shared_ptr<value_room> of) : room_(std::move(of)) {}
 
-    /// Throws `errc::out_of_memory` if the session may not hold so many bytes more.
+    /// Throws `errc::out_of_memory` if the session may not hold `bytes` more.
     held_memory hold(int64_t bytes);
 
   private:

@@ -59,11 +59,10 @@ constexpr int64_t max_text_bytes = int64_t{1} << 30;
 
 /// Throws unless a value is what is expected, and its size what its type and dims say.
 void check(const sent_value& value, const expected_value& expected) {
-  check_kind(value, expected);
+  const int64_t elements = checked_size(value, expected);
   if (value.from == origin::message && value.bytes.size() > static_cast<size_t>(message_bytes))
     fail(errc::invalid_input, "a message carries a value of {} bytes, but at most {} may be in one", value.bytes.size(),
          message_bytes);
-  const int64_t elements = volume(value.dims); // of a hostile peer: may throw
   if (value.type != dtype::string && value.from != origin::message && value.size != bytes_of(value.type, elements))
     fail(errc::invalid_input, "a value of type {} and shape {} is said to have {} bytes", to_string(value.type),
          to_string(value.dims), value.size);
@@ -115,12 +114,12 @@ sent_value describe(const tensor& t, const hash128& key, piece_source& offers, i
   return value;
 }
 
-void check_kind(const sent_value& value, const expected_value& expected) {
+int64_t checked_size(const sent_value& value, const expected_value& expected) {
   if (expected.type != dtype::undefined && value.type != expected.type)
     fail(errc::invalid_input, "a value is {} instead of {}", to_string(value.type), to_string(expected.type));
   if (expected.dims && value.dims != *expected.dims)
     fail(errc::invalid_input, "a value has shape {} instead of {}", to_string(value.dims), to_string(*expected.dims));
-  volume(value.dims); // throws if it cannot be
+  return volume(value.dims); // of a hostile peer: may throw
 }
 
 void pull_and_wait(const puller_of& pull, const hash128& key, const tensor& to) {

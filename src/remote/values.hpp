@@ -55,8 +55,9 @@ struct expected_value {
   const shape* dims = nullptr;
 };
 
-/// Throws `errc::invalid_input` unless a value has the element type and dims that are expected.
-void check_kind(const sent_value& value, const expected_value& expected);
+/// Returns how many elements a value has. Throws `errc::invalid_input` unless its element type and dims are those that
+/// are expected, and what `volume` throws.
+int64_t checked_size(const sent_value& value, const expected_value& expected);
 
 /// Makes the tensor that `value` describes and calls `done` with it, at once if it is in the message; else it is
 /// pulled. Never throws: `done` is told what is wrong.
