@@ -13,11 +13,11 @@ namespace troupe::actors {
 namespace {
 
 // To whom a thread is lent, in one word, so that its end and the actor's waking are in one order for all threads:
-// nobody, an actor, or an actor with the bit `woken`, which the thread is to run: the word stands for a reference then.
-constexpr uintptr_t nobody = 0, woken = 1;
+// no actor, an actor, or an actor with the bit `woken`, which the thread is to run: the word holds a reference then.
+constexpr uintptr_t no_actor = 0, woken = 1;
 
 struct alignas(64) place { // in a cache line of its own: its thread looks again and again
-  std::atomic<uintptr_t> to{nobody};
+  std::atomic<uintptr_t> to{no_actor};
 };
 std::array<place, 16> places; // more threads find none, and nothing is run on them
 
@@ -59,14 +59,14 @@ lent_thread::lent_thread(caf::strong_actor_ptr to)
     : to_(std::move(to)), actor_(dynamic_cast<caf::resumable*>(to_->get())) {
   expects(actor_ != nullptr, "a thread is lent to an actor that none can run");
   for (place& p : places)
-    if (uintptr_t free = nobody; p.to.compare_exchange_strong(free, word_of(actor_))) {
+    if (uintptr_t free = no_actor; p.to.compare_exchange_strong(free, word_of(actor_))) {
       place_ = &p.to;
       return;
     }
 }
 
 lent_thread::~lent_thread() {
-  if (place_ && place_->exchange(nobody) != word_of(actor_))
+  if (place_ && place_->exchange(no_actor) != word_of(actor_))
     to_->home_system->scheduler().enqueue(actor_);
 }
 

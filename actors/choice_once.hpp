@@ -32,7 +32,7 @@ public:
   choice_once() = default;
   choice_once(const choice_once&) = delete;
   choice_once& operator=(const choice_once&) = delete;
-  /// Returns what was chosen, having it made by `make` if nobody has. Throws what `make` throws, `errc::timeout` and
+  /// Returns what was chosen, made by `make` on the first call. Throws what `make` throws, `errc::timeout` and
   /// `errc::cancelled` as `limits` say. `make` must own all that it reads.
   Chosen get(std::function<Chosen()> make, const patience& limits);
 

@@ -41,7 +41,7 @@ public:
   bool answers_fast() const { return answers_fast_; }
 
   /// Opens one more device, with its limit, ledger and profile. Throws what opening it throws, and
-  /// `errc::invalid_argument` if a living device, or one of `beside`, has its name. It is nobody's before it is added.
+  /// `errc::invalid_argument` if a living device, or one of `beside`, has its name. No session has it before `add`.
   device_handle open(device_factory make, threading where, const std::vector<device_handle>& beside = {});
   void add(const std::vector<device_handle>& opened);
   /// Takes the living devices for which `which` holds as lost and ends their actors: sessions plan again at once.
@@ -50,7 +50,7 @@ public:
   /// The memory through which tensors pass between this process's devices without a copy.
   const std::shared_ptr<host_block_pool>& blocks() const { return blocks_; }
 
-  /// Returns why "all" means no GPU here, in words for a person; empty if it means one, or nobody asked.
+  /// Returns why "all" means no GPU here, in words for a person; empty if it means one, or the caller did not ask.
   const std::string& no_gpu_because() const { return no_gpu_because_; }
 
   /// Returns why measured device profiles are not used, in words for a person; empty if they are, or there are none.

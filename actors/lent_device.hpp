@@ -10,8 +10,8 @@ class actor_system;
 
 namespace troupe::actors {
 
-/// Returns the device behind `handle`. What is asked of it is answered exactly once: by `errc::device_lost` if its
-/// actor ends.
+/// Returns the device that `handle` refers to. What is asked of it is answered exactly once: by `errc::device_lost` if
+/// its actor ends.
 remote::served_device_ptr lend(caf::actor_system& system, const device_handle& handle);
 
 } // namespace troupe::actors

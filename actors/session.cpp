@@ -239,8 +239,8 @@ void session::submit(named_tensors inputs, const run_options& options, run_callb
   stream_door& door = state_->door();
   if (!done)
     fail(errc::invalid_argument, "the callback is empty");
-  // A callback holds its place until it has run, so that results do not pile up. One that submits waits for nobody: it
-  // would wait for itself.
+  // A callback holds its place until it has run, so that results do not pile up. A callback that submits does not wait:
+  // it would wait for itself.
   const auto place = std::make_shared<request_gate::ticket>();
   auto hand_over = hand_over_to([done = std::move(done), place](run_outcome outcome) { done(std::move(outcome)); },
                                 *state_->runtime);

@@ -75,7 +75,7 @@ tensor copy_of(const tensor& t) {
   return copy;
 }
 
-/// Inputs of a test case (copied) if the model is one and none are given, else made up; none of those that are on a
+/// Inputs of a test case (copied) if the model is one and none are given, else made up; without those that are on a
 /// device already.
 named_tensors make_inputs(const session& model, const bench_arguments& args, const named_tensors& base, int iteration,
                           const named_device_tensors& on_device = {}) {

@@ -22,7 +22,7 @@ constexpr auto heartbeat_interval = 200ms;
 constexpr auto watch_interval = 100ms;
 constexpr auto closing_limit = 2s; // for handlers that are under way
 
-/// CAF's broker without its question for a spawn server: nobody spawns actors from afar here, and CAF keeps an actor
+/// CAF's broker without its question for a spawn server: no node spawns actors on another here, and CAF keeps an actor
 /// for each process that it has ever asked. It answers pings after all that it was told before.
 class node_broker final : public caf::io::basp_broker {
 public:
@@ -67,7 +67,7 @@ caf::timespan left_until(time_limit_point end) {
 
 /// Waits until the broker has heard all that it has been told. What it has not names the door that said it, for a
 /// broker keeps its mailbox until its system has ended; and the system's end waits for the door's thread, which ends
-/// once nobody names the door.
+/// once no message names the door.
 bool has_heard_all(caf::actor_system& system, const caf::actor& broker, time_limit_point end) {
   bool heard = false;
   caf::scoped_actor self(system);

@@ -40,9 +40,9 @@ inline constexpr size_t longest_name = 64 * 1024;
 inline constexpr size_t max_rank = 64;
 /// Tensors in a sequence.
 inline constexpr int64_t max_sequence_length = 1 << 20;
-/// Bytes of nodes and names that inlining functions may write: so many, and so many for each byte of the file.
+/// Bytes of nodes and names that inlining functions may write: a fixed number, and one for each byte of the file.
 inline constexpr int64_t inlined_bytes = 256 * mib, inlined_bytes_a_byte = 16;
-/// Tensors of up to so many bytes are known by a hash of their content, larger ones by their place in the file.
+/// Tensors of up to this size are known by a hash of their content, larger ones by their place in the file.
 inline constexpr int64_t hashed_bytes = mib;
 /// Bytes of external files that are copied, checked or hashed: so many, and so many for each byte of the files. Tensors
 /// that name the same bytes count each.

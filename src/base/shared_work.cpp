@@ -26,9 +26,9 @@ struct shared_ranges {
   }
 };
 
-/// Where one thread shares. Whoever has seen `open` is counted in `helpers` until it is done with it: helpers count
-/// themselves first, and whoever shares closes first, then waits for them. Both in the one order that all threads agree
-/// on.
+/// Where one thread shares. A thread that has seen `open` is counted in `helpers` until it is done: helpers count
+/// themselves first, and the thread that shares closes first, then waits for them. Both in the one order that all
+/// threads agree on.
 struct alignas(64) place_to_share {
   std::atomic<bool> taken{false};
   std::atomic<shared_ranges*> open{nullptr};

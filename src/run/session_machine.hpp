@@ -207,16 +207,16 @@ private:
 
   // -- memory (session_memory.cpp)
   /// Returns an arena slot for an execution of `bound`, on which devices have it from now on. If there is no memory for
-  /// it: lets go of bound plans that nobody runs; if that is not enough and other runs, or sessions, hold what is
+  /// it: lets go of bound plans that no run uses; if that is not enough and other runs, or sessions, hold what is
   /// missing, lets the run wait and returns nullopt.
   std::optional<uint32_t> take_slot(const execution& e, const bound_plan_ptr& bound);
   /// Returns whether others are first: runs that wait, or sessions that lack memory which is held here.
   bool must_wait() const { return !waiting_.empty() || installed_.others_lack(); }
-  /// Lets go of bound plans that nobody runs, least recently used first, while other sessions lack memory; gives back
+  /// Lets go of bound plans that no run uses, least recently used first, while other sessions lack memory; gives back
   /// what is freed.
   void share_memory();
   void wait(const run_request_ptr& request);
-  /// If a device lacked memory for its part of a bound plan: lets go of bound plans that nobody runs, or, if that was
+  /// If a device lacked memory for its part of a bound plan: lets go of bound plans that no run uses, or, if that was
   /// not it, plans with less memory; starts the bound plan's executions over. Returns whether that was the failure.
   bool make_room(size_t device, const bound_plan_ptr& bound, const failure& why);
   /// Starts an execution over whose next segment does not fit, by a plan in which it does; between segments nothing of

@@ -2,9 +2,10 @@
 //
 // Chunks are grown without looking at times (chunks.hpp): as long as possible, ended if a value leaves for another
 // device. Two changes may pay:
-//   - cut: a GPU that copies beside work reads back what a chunk has made, and gets what its end needs, while it computes. It
-//     costs submissions.
-//   - join: a chunk and the next one of its device. It saves a submission, and makes a chunk that needs the first one's values wait.
+//   - cut: a GPU that copies beside work reads back what a chunk has made, and gets what its end needs, while it
+//     computes. It costs submissions.
+//   - join: a chunk and the next one of its device. It saves a submission, and makes a chunk that needs the first one's
+//     values wait.
 // A change stays if the whole plan is predicted to be faster with it.
 #pragma once
 

@@ -2,13 +2,14 @@
 // throughput, as fast as can be (stages.hpp). A further stage has to lower that, so slow links and devices may be left
 // out.
 //
-// A stage takes the seconds of its nodes on its device, of the callers' inputs that it reads first, of the outputs that it makes, and of
-// what crosses its ends. The devices' order is the stages'. What counts otherwise:
-// - A pinned node counts for its device, wherever it is. What only fallback devices and control flow run counts for no stage.
+// A stage takes the seconds of its nodes on its device, of the callers' inputs that it reads first, of the outputs that
+// it makes, and of what crosses its ends. The devices' order is the stages'. What counts otherwise:
+// - A pinned node counts for its device, wherever it is. What only fallback devices and control flow run counts for no
+//   stage.
 // - What a stage's device cannot run goes to the next regular one that can, and the stage waits for it.
 // - A value that is read after a cut crosses it, though it may pass the stage between: what passes is overestimated.
-// - Memory is the stage's weights, each once, and the most that is live at one of its nodes, whichever stage made it. If no stages fit, they
-//   are balanced as if they did: binding says what lacks, and the session spills (`fit_memory`).
+// - Memory is the stage's weights, each once, and the most that is live at one of its nodes, whichever stage made it.
+//   If no stages fit, they are balanced as if they did: binding says what lacks, and the session spills (`fit_memory`).
 #include "plan/bind/memory.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/place/stages.hpp"
