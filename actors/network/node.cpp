@@ -18,17 +18,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto heartbeat_interval = 200ms;
 constexpr auto watch_interval = 100ms;
 constexpr auto closing_limit = 2s; // for handlers that are under way
 
 /// CAF's broker without its question for a spawn server: no node spawns actors on another here, and CAF keeps an actor
-/// for each process that it has ever asked. It answers pings after all that it was told before.
+/// for each process that it has ever asked. It answers pings after all that it was told before, and sends heartbeats when
+/// it is told to: CAF's own timer for them names the broker as its sender, and a broker keeps its mailbox, so that a
+/// broker with such a message in its mailbox at its end would keep itself alive.
 class node_broker final : public caf::io::basp_broker {
 public:
   using basp_broker::basp_broker;
   caf::behavior make_behavior() override {
-    return caf::message_handler{[](caf::ping_atom) { return caf::pong_atom_v; }}.or_else(basp_broker::make_behavior());
+    return caf::message_handler{[](caf::ping_atom) { return caf::pong_atom_v; },
+                                [this](caf::tick_atom) { instance.send_heartbeats(context()); }}
+        .or_else(basp_broker::make_behavior());
   }
   void learned_new_node_directly(const caf::node_id&, bool) override {}
   void learned_new_node_indirectly(const caf::node_id&) override {}
@@ -40,16 +43,17 @@ std::unique_ptr<caf::actor_system_config> make_node_config() {
   config->add_message_type<frame_message>("troupe::frame");
   config->set("scheduler.policy", caf::atom("sharing"));
   config->set("scheduler.max-threads", size_t{2}); // only CAF's own actors are scheduled
-  config->set("middleman.heartbeat-interval", caf::timespan(heartbeat_interval));
+  config->set("middleman.heartbeat-interval", caf::timespan(0)); // see `node_broker`
   config->set("middleman.workers", size_t{0}); // a frame costs less to decode than to hand on
   config->set("middleman.app-identifiers", std::vector<std::string>{"troupe"});
   return config;
 }
 
-/// Ends connections whose other side is silent. Its heartbeats are the middleman's.
-caf::behavior watch_silence(caf::event_based_actor* self, open_connections* connections) {
+/// Has the broker send heartbeats, and ends connections whose other side is silent.
+caf::behavior watch_silence(caf::event_based_actor* self, open_connections* connections, const caf::actor& broker) {
   self->delayed_send(self, watch_interval, caf::tick_atom_v);
   return {[=](caf::tick_atom) {
+    caf::anon_send(broker, caf::tick_atom_v);
     connections->end_silent(network::silence_limit);
     self->delayed_send(self, watch_interval, caf::tick_atom_v);
   }};
@@ -103,7 +107,7 @@ node::node(const std::string& certificate) {
   const_cast<caf::node_id&>(system().node()) = make_node_name(certificate);
   parts_.ends = std::make_unique<link_ends>(system());
   broker_ = caf::actor_cast<caf::actor>(system().middleman().named_broker<node_broker>(caf::atom("troupe")));
-  watch_ = system().spawn<caf::hidden>(watch_silence, parts_.connections.get());
+  watch_ = system().spawn<caf::hidden>(watch_silence, parts_.connections.get(), broker_);
 }
 
 node::~node() {

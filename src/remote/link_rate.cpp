@@ -5,7 +5,7 @@
 namespace troupe::remote {
 namespace {
 
-/// How long what is outstanding may keep other messages waiting; heartbeats go every 200 ms.
+/// How long what is outstanding may keep other messages waiting; heartbeats go every 100 ms.
 constexpr double longest_wait_s = 0.15;
 /// What may be outstanding beyond what fills the link: more would not make a fast one faster.
 constexpr auto most_beyond = static_cast<double>(largest_piece * piece_window) / 2;
