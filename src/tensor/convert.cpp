@@ -84,21 +84,19 @@ void encode_packed(const buffer<Hub>& in, int64_t begin, int64_t count, const mu
   }
 }
 
-/// Text of a number: the shortest that reads back the same; whole floats keep a ".0" as NumPy's do.
+/// Returns a number's text. Floats of up to 32 bits have eight digits, as ONNX Runtime writes them; float64 has the
+/// shortest text that reads back the same.
 template <class Hub>
 std::string to_text(Hub value, dtype from) {
-  if (from == dtype::boolean)
-    return value ? "True" : "False";
   if constexpr (std::is_floating_point_v<Hub>) {
     if (value != value)
       return "NaN";
     if (std::isinf(value))
       return value > 0 ? "INF" : "-INF";
-    const std::string text = fmt::format("{}", value);
-    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
-  } else {
-    return fmt::format("{}", value);
+    if (from != dtype::float64)
+      return fmt::format("{:.8g}", value);
   }
+  return fmt::format("{}", value);
 }
 
 template <class Hub>
