@@ -42,9 +42,9 @@ std::unique_ptr<caf::actor_system_config> make_node_config() {
   config->load<caf::io::middleman>();
   config->add_message_type<frame_message>("troupe::frame");
   config->set("scheduler.policy", caf::atom("sharing"));
-  config->set("scheduler.max-threads", size_t{2}); // only CAF's own actors are scheduled
+  config->set("scheduler.max-threads", size_t{2});               // only CAF's own actors are scheduled
   config->set("middleman.heartbeat-interval", caf::timespan(0)); // see `node_broker`
-  config->set("middleman.workers", size_t{0}); // a frame costs less to decode than to hand on
+  config->set("middleman.workers", size_t{0});                   // a frame costs less to decode than to hand on
   config->set("middleman.app-identifiers", std::vector<std::string>{"troupe"});
   return config;
 }
