@@ -95,6 +95,22 @@ def doors(tree):
                 yield Violation(path, number, f"{header} belongs in {' or '.join(allowed)}")
 
 
+def first_header(tree):
+    """troupe.hpp names and includes all public headers: it is where a reader starts, and all that a program needs."""
+    first, every = f"{PUBLIC}/troupe/troupe.hpp", tree.select(".hpp", under=f"{PUBLIC}/")
+    included = {path: set() for path in every}
+    for path, _, _, header in includes(tree):
+        included.get(path, set()).add(f"{PUBLIC}/{header}")
+    reached, found = set(), {first}
+    while found:
+        reached |= found
+        found = {header for path in found for header in included.get(path, ())} - reached
+    for path in every:
+        name = pathlib.PurePosixPath(path).name
+        if path != first and (path not in reached or f"`{name}`" not in tree.text(first)):
+            yield Violation(first, 0, f"does not name and include {name}")
+
+
 def sub_rooms(tree):
     """Includes between the folders of one room go one way, for the reason for which those between rooms do."""
     for path, number, quote, header in includes(tree):
