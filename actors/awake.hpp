@@ -9,6 +9,7 @@
 //   Meanwhile it helps threads that share their work (base/shared_work.hpp): the caller of a run helps to write its inputs.
 #pragma once
 
+#include "base/cpu_relax.hpp"
 #include "base/shared_work.hpp"
 #include "plan/predict.hpp"
 
@@ -106,7 +107,7 @@ void look_until(Condition&& is_there,
   const awake_thread helping;
   do {
     help();
-    __builtin_ia32_pause();
+    cpu_relax();
   } while (goes_on());
 }
 

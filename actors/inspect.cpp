@@ -6,7 +6,6 @@
 #include "plan/place/policies.hpp"
 #include "plan/place/policy_library.hpp"
 #include "plan/show/idle_devices.hpp"
-#include "trace/trace_page.hpp"
 
 #include <algorithm>
 
@@ -89,10 +88,6 @@ std::vector<value_info> optional_inputs(const session& s) {
   for (const auto& [name, info] : engine_access::model_of(s).defaults)
     all.push_back(info);
   return all;
-}
-
-std::string to_html(const run_trace& trace) {
-  return to_page(timeline_of(trace));
 }
 
 } // namespace troupe

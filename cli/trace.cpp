@@ -4,9 +4,9 @@
 #include "cli/trace_tables.hpp"
 
 #include "base/printable.hpp"
+#include "pages/trace_page.hpp"
 #include "trace/check_trace.hpp"
 #include "trace/read_trace.hpp"
-#include "trace/trace_page.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #version 450
-// Copies rows of caches between orders of positions, batch and heads (vulkan/row_copies.hpp), several caches a
-// dispatch: y counts copies, x shares one. A copy is from buffer 2 i + 1 to buffer 2 i + 2. In f16_f32 words of four
-// float16 become words of four float32.
+// Copies inside the GPU's memory (vulkan/row_copies.hpp), several a dispatch: values as one row, and rows of caches
+// between orders of positions, batch and heads. y counts copies, x shares one. A copy is from buffer 2 i + 1 to buffer
+// 2 i + 2. In f16_f32 words of four float16 become words of four float32.
 // Variants: w128 f16_f32
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
@@ -34,6 +34,8 @@ COPY_BUFFERS(7, 15, 16)
 
 /// Where word `index` of a copy is: counted along a row, then heads, batch and positions.
 uint place_of(uint index, uvec4 size, uvec4 steps) {
+  if (index < size.x) // all words of a value: what follows divides, and takes longer than the copy
+    return steps.x + index;
   const uint row = index / size.x, head_row = row / size.y;
   return steps.x + index - row * size.x + (row - head_row * size.y) * steps.y + (head_row % size.z) * steps.z +
          head_row / size.z * steps.w;

@@ -23,22 +23,22 @@ struct module_facts {
   explicit module_facts(std::span<const uint32_t> code) : block(parameter_block_of(code)) {
     for_each_instruction(code, [&](instruction i) {
       switch (opcode(i)) {
-        case op_type_int:
-        case op_type_float:
-        case op_type_vector:
-        case op_type_array:
-        case op_type_struct:
-        case op_type_pointer: types[i[1]] = i; break;
-        case op_constant:
+        case spv::OpTypeInt:
+        case spv::OpTypeFloat:
+        case spv::OpTypeVector:
+        case spv::OpTypeArray:
+        case spv::OpTypeStruct:
+        case spv::OpTypePointer: types[i[1]] = i; break;
+        case spv::OpConstant:
           if (i.size() == 4)
             integers[i[2]] = i[3];
           break;
-        case op_decorate:
-          if (i[2] == decoration_array_stride)
+        case spv::OpDecorate:
+          if (i[2] == spv::DecorationArrayStride)
             strides[i[1]] = i[3];
           break;
-        case op_member_decorate:
-          if (i[3] == decoration_offset)
+        case spv::OpMemberDecorate:
+          if (i[3] == spv::DecorationOffset)
             offsets[member(i[1], i[2])] = i[4];
           break;
         default: break;
@@ -57,13 +57,13 @@ struct module_facts {
       if (known == integers.end() || found == types.end())
         return std::nullopt;
       const instruction t = found->second;
-      if (opcode(t) == op_type_struct) {
+      if (opcode(t) == spv::OpTypeStruct) {
         offset += offsets.at(member(type, known->second));
         type = t[2 + known->second];
-      } else if (opcode(t) == op_type_array) {
+      } else if (opcode(t) == spv::OpTypeArray) {
         offset += strides.at(type) * known->second;
         type = t[2];
-      } else if (opcode(t) == op_type_vector) {
+      } else if (opcode(t) == spv::OpTypeVector) {
         offset += 4 * known->second;
         type = t[2];
       } else {
@@ -75,7 +75,7 @@ struct module_facts {
 };
 
 bool is_number(instruction type) {
-  return (opcode(type) == op_type_int || opcode(type) == op_type_float) && type[2] == 32;
+  return (opcode(type) == spv::OpTypeInt || opcode(type) == spv::OpTypeFloat) && type[2] == 32;
 }
 
 class rewriter {
@@ -87,7 +87,7 @@ public:
     if (facts_.block.variable == 0)
       return {code_.begin(), code_.end()};
     for_each_instruction(code_, [&](instruction i) {
-      if (opcode(i) == op_access_chain)
+      if (opcode(i) == spv::OpAccessChain)
         if (const auto offset = facts_.offset_of(i))
           places_[i[2]] = *offset / 4;
     });
@@ -95,8 +95,8 @@ public:
     std::vector<uint32_t> before, functions;
     bool in_functions = false;
     for_each_instruction(code_, [&](instruction i) {
-      in_functions |= opcode(i) == op_function;
-      if (opcode(i) == op_load && make_constant(i))
+      in_functions |= opcode(i) == spv::OpFunction;
+      if (opcode(i) == spv::OpLoad && make_constant(i))
         return;
       std::vector<uint32_t>& to = in_functions ? functions : before;
       to.insert(to.end(), i.begin(), i.end());
@@ -118,14 +118,14 @@ private:
       return false;
     const instruction t = type->second;
     if (is_number(t) && place->second < words_.size()) {
-      append({first_word(op_constant, 4), load[1], load[2], words_[place->second]});
+      append({first_word(spv::OpConstant, 4), load[1], load[2], words_[place->second]});
       return true;
     }
-    if (opcode(t) != op_type_vector || !is_number(facts_.types.at(t[2])) || place->second + t[3] > words_.size())
+    if (opcode(t) != spv::OpTypeVector || !is_number(facts_.types.at(t[2])) || place->second + t[3] > words_.size())
       return false;
-    std::vector<uint32_t> composite{first_word(op_constant_composite, 3 + t[3]), load[1], load[2]};
+    std::vector<uint32_t> composite{first_word(spv::OpConstantComposite, 3 + t[3]), load[1], load[2]};
     for (uint32_t i = 0; i < t[3]; ++i) {
-      append({first_word(op_constant, 4), t[2], next_id_, words_[place->second + i]});
+      append({first_word(spv::OpConstant, 4), t[2], next_id_, words_[place->second + i]});
       composite.push_back(next_id_++);
     }
     constants_.insert(constants_.end(), composite.begin(), composite.end());

@@ -8,8 +8,6 @@
 namespace troupe::vulkan {
 namespace {
 
-constexpr int64_t row_word_bytes = 16;
-
 int64_t row_words(dtype type, const shape& dims) {
   return bytes_of(type, dims[3]) / row_word_bytes;
 }
@@ -23,6 +21,10 @@ shader::uvec4 steps_of(dtype type, const shape& dims, cache_order order, int64_t
 }
 
 } // namespace
+
+row_steps one_row(int64_t bytes) {
+  return {{bytes / row_word_bytes, 1, 1, 1}, {}, {}};
+}
 
 row_steps reorder_rows(dtype type, const shape& dims, cache_order from, cache_order to) {
   return {{row_words(type, dims), dims[1], dims[0], dims[2]}, steps_of(type, dims, from), steps_of(type, dims, to)};

@@ -9,7 +9,10 @@
 
 namespace troupe::vulkan {
 
-/// One copy as shaders/copy_rows.comp does it, in words of 16 bytes.
+/// Bytes of the words in which rows are copied.
+inline constexpr int64_t row_word_bytes = 16;
+
+/// One copy as shaders/copy_rows.comp does it, in words.
 struct row_steps {
   shader::uvec4 sizes, from, to;
 
@@ -18,6 +21,9 @@ struct row_steps {
 
 /// The order in which a cache lies.
 enum class cache_order : uint8_t { usual, rows_first };
+
+/// Returns the copy of some bytes, whole words, as one row.
+row_steps one_row(int64_t bytes);
 
 /// Returns the copy of all rows of a cache from one order to another.
 row_steps reorder_rows(dtype type, const shape& dims, cache_order from, cache_order to);

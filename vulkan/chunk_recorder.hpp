@@ -12,6 +12,7 @@
 
 #include "vulkan/commands.hpp"
 #include "vulkan/gpu_program.hpp"
+#include "vulkan/row_copies.hpp"
 
 #include <optional>
 #include <span>
@@ -50,7 +51,7 @@ struct direct_copy {
 struct recorded_copies {
   VkCommandBuffer commands = VK_NULL_HANDLE;        // null until it is needed
   std::optional<std::vector<direct_copy>> recorded; // nullopt before the first recording
-  descriptor_pool_handle descriptors;               // what copies by a kernel use
+  dispatched_copies dispatched;                     // those by a kernel
 };
 
 /// A recorded chunk (see the top of this file).

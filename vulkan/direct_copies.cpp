@@ -138,12 +138,12 @@ int64_t host_bytes(const std::vector<direct_copy>& copies) {
 
 /// What copies in a lane are made of: copy commands, and in the lane for work, whose queue computes, a kernel.
 struct copy_ways {
-  copy_kernel* inside = nullptr;
+  row_copier* inside = nullptr;
   VkPipelineStageFlags stages = VK_PIPELINE_STAGE_TRANSFER_BIT;
   VkAccessFlags reads = VK_ACCESS_TRANSFER_READ_BIT, writes = VK_ACCESS_TRANSFER_WRITE_BIT;
 };
 
-copy_ways ways_of(lane on, copy_kernel& inside) {
+copy_ways ways_of(lane on, row_copier& inside) {
   if (on != lane::work)
     return {};
   return {&inside, VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
@@ -152,16 +152,17 @@ copy_ways ways_of(lane on, copy_kernel& inside) {
 }
 
 void record_copies(recorded_copies& r, const std::vector<direct_copy>& copies, const copy_ways& ways) {
-  std::vector<direct_copy> taken;
+  std::vector<row_copy> taken;
   for (const direct_copy& each : copies) {
-    if (ways.inside && ways.inside->takes(each)) {
-      taken.push_back(each);
+    const VkDescriptorBufferInfo from{each.from, each.from_offset, each.bytes}, to{each.to, each.to_offset, each.bytes};
+    if (ways.inside && each.inside && ways.inside->takes(from) && ways.inside->takes(to)) {
+      taken.push_back({one_row(static_cast<int64_t>(each.bytes)), from, to});
       continue;
     }
     const VkBufferCopy region{each.from_offset, each.to_offset, each.bytes};
     vkCmdCopyBuffer(r.commands, each.from, each.to, 1, &region);
   }
-  r.descriptors = taken.empty() ? descriptor_pool_handle{} : ways.inside->record(r.commands, taken);
+  r.dispatched = taken.empty() ? dispatched_copies{} : ways.inside->record(r.commands, taken);
 }
 
 constexpr uint32_t end_of_copies_out = 3; // see recorded_chunk::copy_timestamps

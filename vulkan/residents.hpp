@@ -18,7 +18,6 @@
 #include "device/device.hpp"
 #include "vulkan/chunk_recorder.hpp"
 #include "vulkan/host_imports.hpp"
-#include "vulkan/row_copies.hpp"
 
 namespace troupe::vulkan {
 

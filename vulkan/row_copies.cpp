@@ -12,16 +12,15 @@ namespace {
 
 constexpr size_t copies_a_dispatch = shader::copy_rows_each;
 
-} // namespace
-
 /// What a submission uses until it is complete.
-struct row_copier::recorded {
+struct submitted_copies {
   command_pool_handle pool;
-  descriptor_pool_handle descriptors;
-  allocation parameters;
+  dispatched_copies dispatched;
   std::vector<std::shared_ptr<const allocation>> held;
   VkCommandBuffer commands = VK_NULL_HANDLE;
 };
+
+} // namespace
 
 const pipeline_key& row_copier::key(bool widens) {
   static const pipeline_key copy{.shader = "copy_rows.w128", .constants = {}, .buffers = 2 * copies_a_dispatch},
@@ -34,16 +33,14 @@ void row_copier::submit(row_moves& moves, timeline& queue) {
                           own = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_UNIFORM_READ_BIT;
   if (moves.copies.empty())
     return;
-  if (held_.empty())
-    held_ = kernels_.prepare(std::span(&key(), 1));
-  auto r = std::make_shared<recorded>();
+  auto r = std::make_shared<submitted_copies>();
   r->held = moves.held;
   r->pool = make_command_pool(context_);
   r->commands = make_commands(context_, r->pool);
   begin(r->commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   troupe::vulkan::record(r->commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, any_access,
                                        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, own});
-  record(*r, moves.copies);
+  r->dispatched = record(r->commands, moves.copies);
   troupe::vulkan::record(r->commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
                                        VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any_access});
   end(r->commands);
@@ -52,13 +49,21 @@ void row_copier::submit(row_moves& moves, timeline& queue) {
     each();
 }
 
-void row_copier::record(recorded& r, std::span<const row_copy> copies) {
+bool row_copier::takes(const VkDescriptorBufferInfo& range) const {
+  const gpu_snapshot& facts = context_.facts();
+  return range.range % row_word_bytes == 0 && range.offset % static_cast<VkDeviceSize>(facts.storage_alignment) == 0 &&
+         range.range <= static_cast<VkDeviceSize>(facts.max_storage_range) && is_available();
+}
+
+dispatched_copies row_copier::record(VkCommandBuffer commands, std::span<const row_copy> copies) {
+  if (held_.empty())
+    held_ = kernels_.prepare(std::span(&key(), 1));
   const pipeline p = kernels_.find(key());
   const size_t sets = (copies.size() + copies_a_dispatch - 1) / copies_a_dispatch;
-  r.descriptors =
-      make_descriptor_pool(context_, static_cast<uint32_t>(sets), static_cast<uint32_t>(sets * 2 * copies_a_dispatch));
-  r.parameters = parameters_.allocate(static_cast<int64_t>(sets) * param_block_bytes);
-  vkCmdBindPipeline(r.commands, VK_PIPELINE_BIND_POINT_COMPUTE, p.handle);
+  dispatched_copies r{
+      make_descriptor_pool(context_, static_cast<uint32_t>(sets), static_cast<uint32_t>(sets * 2 * copies_a_dispatch)),
+      parameters_.allocate(static_cast<int64_t>(sets) * param_block_bytes)};
+  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, p.handle);
   for (size_t set = 0; set < sets; ++set) {
     const auto some =
         copies.subspan(set * copies_a_dispatch, std::min(copies_a_dispatch, copies.size() - set * copies_a_dispatch));
@@ -79,10 +84,11 @@ void row_copier::record(recorded& r, std::span<const row_copy> copies) {
     std::memcpy(r.parameters.mapped() + at, words.data(), words.size() * sizeof(uint32_t));
     const VkDescriptorSet own = allocate_set(context_, r.descriptors, p.set_layout);
     describe_set(context_, own, buffers);
-    vkCmdBindDescriptorSets(r.commands, VK_PIPELINE_BIND_POINT_COMPUTE, p.layout, 0, 1, &own, 0, nullptr);
-    vkCmdDispatch(r.commands, row_copy_groups(longest), static_cast<uint32_t>(some.size()), 1);
+    vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, p.layout, 0, 1, &own, 0, nullptr);
+    vkCmdDispatch(commands, row_copy_groups(longest), static_cast<uint32_t>(some.size()), 1);
   }
   r.parameters.flush(0, r.parameters.bytes());
+  return r;
 }
 
 } // namespace troupe::vulkan

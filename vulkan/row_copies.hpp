@@ -1,6 +1,10 @@
-// Copies of whole caches between the orders in which they lie (cache_rows.hpp), in a submission of their own before the
+// Copies inside the GPU's memory by a kernel (shaders/copy_rows.comp): several a dispatch, where each copy command of
+// the driver takes microseconds, and at the memory's speed, which an H200's copy commands are ten times from.
+//
+// Whole caches are copied between the orders of their rows (cache_rows.hpp) in a submission of their own before the
 // chunk or the copy to the host that needs them: where a cache begins to grow in place, has no room left, has been
-// appended to by another run, or leaves.
+// appended to by another run, or leaves. Other values that stay on the GPU are copied by commands of their chunk
+// (direct_copies.hpp).
 #pragma once
 
 #include "vulkan/cache_rows.hpp"
@@ -25,6 +29,12 @@ struct row_moves {
   std::vector<std::function<void()>> then;
 };
 
+/// What dispatches of copies use until they are recorded anew.
+struct dispatched_copies {
+  descriptor_pool_handle descriptors;
+  allocation parameters;
+};
+
 class row_copier {
 public:
   /// `parameters` is mapped memory.
@@ -36,13 +46,16 @@ public:
   /// Whether the device's kernels may have so many buffers.
   bool is_available() const { return context_.facts().max_storage_buffers >= key().buffers; }
 
+  /// Whether the kernel can copy a range, which is as long as the other: in whole words, and descriptors may name it.
+  bool takes(const VkDescriptorBufferInfo& range) const;
+
+  /// Records copies.
+  dispatched_copies record(VkCommandBuffer commands, std::span<const row_copy> copies);
+
   /// Submits the copies, if there are any: after all that is submitted, before all that will be.
   void submit(row_moves& moves, timeline& queue);
 
 private:
-  struct recorded;
-  void record(recorded& r, std::span<const row_copy> copies);
-
   device_context& context_;
   pipelines& kernels_;
   memory_pool& parameters_;

@@ -11,13 +11,13 @@ parameter_block parameter_block_of(std::span<const uint32_t> code) {
   std::unordered_map<uint32_t, uint32_t> targets; // of pointers
   for_each_instruction(code, [&](instruction i) {
     switch (opcode(i)) {
-      case op_member_decorate:
-        if (i[2] == 0 && i[3] == decoration_offset && i[4] == 0)
+      case spv::OpMemberDecorate:
+        if (i[2] == 0 && i[3] == spv::DecorationOffset && i[4] == 0)
           whole.insert(i[1]);
         break;
-      case op_type_pointer: targets[i[1]] = i[3]; break;
-      case op_variable:
-        if (i[3] == storage_uniform && whole.contains(targets.at(i[1])))
+      case spv::OpTypePointer: targets[i[1]] = i[3]; break;
+      case spv::OpVariable:
+        if (i[3] == spv::StorageClassUniform && whole.contains(targets.at(i[1])))
           found = {i[2], targets.at(i[1])};
         break;
       default: break;

@@ -1,5 +1,6 @@
 #include "vulkan/timeline.hpp"
 
+#include "base/cpu_relax.hpp"
 #include "base/shared_work.hpp"
 #include "vulkan/device_choice.hpp"
 
@@ -163,7 +164,7 @@ VkResult timeline::ask_for(const pending& p) {
   do {
     if (const VkResult result = look_at(own, p); result != VK_NOT_READY)
       return result;
-    __builtin_ia32_pause(); // the core may have another thread, such as the one that submits
+    cpu_relax(); // the core may have another thread, such as the one that submits
   } while (std::chrono::steady_clock::now() < give_up);
   return block_for(own, p.what.value);
 }
@@ -204,7 +205,7 @@ void timeline::note_complete(const pending& p) {
 void timeline::look_for_news(uint64_t known) const {
   const auto give_up = std::chrono::steady_clock::now() + poll_time;
   while (news_.load(std::memory_order_acquire) == known && std::chrono::steady_clock::now() < give_up)
-    __builtin_ia32_pause();
+    cpu_relax();
 }
 
 void timeline::wait_loop() {

@@ -57,9 +57,8 @@ public:
         installed_(device_memory_, parameter_memory_,
                    row_copies_.is_available() ? context_.facts().max_storage_range : 0),
         imports_(context_, options.blocks, upload_memory_, download_memory_, max_imports(context_.facts())),
-        residents_(context_, name, device_memory_, imports_, row_copies_), copies_inside_(context_, kernels_),
-        clock_(context_), make_output_(options.blocks ? maker_in(options.blocks) : make_plain_tensor),
-        queue_(context_, options.ends) {
+        residents_(context_, name, device_memory_, imports_, row_copies_), clock_(context_),
+        make_output_(options.blocks ? maker_in(options.blocks) : make_plain_tensor), queue_(context_, options.ends) {
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;
@@ -217,7 +216,7 @@ private:
     stage_uploads(c, bound, r, slot.memory, work, how == recording::narrowed);
     if (options_.poison)
       poison_results(r);
-    const copy_tools tools{context_, imports_, residents_, copies_inside_, work_beside(slot, c), options_.poison};
+    const copy_tools tools{context_, imports_, residents_, row_copies_, work_beside(slot, c), options_.poison};
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
     row_copies_.submit(values->before, queue_);
     made_ahead_ = leave_caches(std::move(*caches), binding, work);
@@ -364,7 +363,6 @@ private:
   uint64_t uses_ = 0;                // of what is recorded
   host_imports imports_;
   residents residents_;
-  copy_kernel copies_inside_;
   const gpu_clock clock_;
   const tensor_maker make_output_; // in memory whose pages are there
   timeline queue_;

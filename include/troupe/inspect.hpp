@@ -24,6 +24,7 @@ TROUPE_API std::vector<value_info> optional_inputs(const session& s);
 TROUPE_API std::vector<std::string> warnings_of(const session& s, const named_tensors& inputs);
 
 /// Returns a traced run as one HTML page that needs no network: the page of `troupe run --trace run.html`.
+/// A program links the laboratory for it: troupe::lab.
 TROUPE_API std::string to_html(const run_trace& trace);
 
 } // namespace troupe

@@ -1,6 +1,6 @@
 // A model on devices that need not exist, in virtual time: the plan, the strategy and the session are those of a real
 // run; the devices and links are what a cluster file says (docs of the format: src/sim/README.md, examples in
-// examples/clusters).
+// examples/clusters). It is in the laboratory, a library that a program links for it: troupe::lab.
 //
 //   troupe::simulation_options how{.cluster_file = "two_gpus.json"};
 //   how.session.policy = troupe::placement_policy::heft;

@@ -13,13 +13,20 @@
 // | `results.hpp`       | outputs, costs, traces, counters                                                  |
 // | `tensor.hpp`        | element types, shapes, host tensors                                               |
 // | `tensor_file.hpp`   | tensors in .npy, .npz and .pb files                                               |
+// | `float16.hpp`       | 16-bit floating point elements                                                    |
 // | `device.hpp`        | devices, their counters, values that are on them                                  |
-// | `model_file.hpp`    | models in bytes; what a file says of itself                                        |
-// | `inspect.hpp`       | which outputs are shared; traces as pages                                          |
+// | `model_file.hpp`    | models in bytes; what a file says of itself                                       |
+// | `inspect.hpp`       | which outputs are shared; traces as pages                                         |
 // | `monitor.hpp`       | what slows runs down; throughput, devices and pools over time                     |
-// | `model_builder.hpp` | models built in code; `dim.hpp`: dims that may be symbolic                         |
-// | `policy.hpp`        | placement policies of your own, in shared libraries                                |
+// | `simulation.hpp`    | runs in virtual time, on devices that need not exist                              |
+// | `model_builder.hpp` | models built in code                                                              |
+// | `built_model.hpp`   | models that do not come from a file                                               |
+// | `attribute.hpp`     | attributes of operators                                                           |
+// | `dim.hpp`           | dims that may be symbolic                                                         |
+// | `policy.hpp`        | placement policies of your own, in shared libraries                               |
+// | `strategy.hpp`      | strategies of your own, in shared libraries                                       |
 // | `error.hpp`         | the one exception type, with its kinds                                            |
+// | `export.hpp`        | what a shared libtroupe exports                                                   |
 //
 // Errors: everything throws `troupe::error` and, if the host is out of memory, std::bad_alloc. Thread-safety: engines
 // and sessions may be used from several threads at once; plain data and builders may not.
@@ -31,4 +38,6 @@
 #include "troupe/model_file.hpp"
 #include "troupe/monitor.hpp"
 #include "troupe/policy.hpp"
+#include "troupe/simulation.hpp"
+#include "troupe/strategy.hpp"
 #include "troupe/tensor_file.hpp"

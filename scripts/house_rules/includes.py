@@ -5,18 +5,21 @@ import re
 from .tree import CPP, Violation
 
 # Which folders a folder may include, besides itself. Inside src the order is that of the data. src/launch also includes
-# shaders/parameters and src/ops shaders/scalar_codes.h, which no other folder does.
+# shaders/parameters and src/ops shaders/scalar_codes.h, which no other folder does. The laboratory comes last: programs
+# that run models are linked without it, so above src only the command and the benchmarks include it.
 SHADER_DOORS = {"parameters": "src/launch", "scalar_codes.h": "src/ops"}
-SRC_ORDER = ["base", "tensor", "graph", "ops", "layers", "loader", "rewrite", "cost", "launch", "plan", "schedules",
-             "device", "cpu", "trace", "measure", "run", "wire", "remote", "strategy", "monitor", "sim", "experiment"]
+LABORATORY = ["pages", "schedules", "measure", "sim", "experiment"]
+SRC_ORDER = ["base", "tensor", "graph", "ops", "layers", "loader", "rewrite", "cost", "launch", "plan", "device", "cpu",
+             "trace", "run", "wire", "remote", "strategy", "monitor", *LABORATORY]
 # By folder, the folders above it in the order that it does without all the same.
+NO_RUNS = ["cpu", "run", "wire", "remote", "strategy", "monitor", "pages"]
+OVER_PLAN = ["device", "trace", *NO_RUNS]
 SRC_SKIPS = {"loader": ["layers"], "rewrite": ["layers"], "cost": ["loader", "rewrite"],
              "launch": ["loader", "rewrite", "cost", "layers"], "plan": ["loader", "rewrite", "layers"],
-             "schedules": ["loader", "rewrite", "layers"], "device": ["loader", "rewrite"],
-             "cpu": ["loader", "rewrite"], "measure": ["loader", "rewrite", "cpu"],
-             "run": ["layers", "cpu", "loader", "measure"]}
-ABOVE_SRC = {"vulkan": ["src"], "actors": ["src", "vulkan"], "cli": ["src", "vulkan", "actors"],
-             "examples": [], "python": [], "bench": ["src", "vulkan", "actors"]}
+             "device": ["loader", "rewrite"], "cpu": ["loader", "rewrite"], "run": ["layers", "cpu", "loader"],
+             "schedules": ["loader", "rewrite", "layers", *OVER_PLAN], "measure": ["loader", "rewrite", *NO_RUNS]}
+ABOVE_SRC = {"vulkan": ["src"], "actors": ["src", "vulkan"], "cli": ["src", "vulkan", "actors", "laboratory"],
+             "examples": [], "python": [], "bench": ["src", "vulkan", "actors", "laboratory"]}
 # The public headers (include/troupe, "troupe/…"): all may include them; they, nothing but each other and the standard
 # library.
 PUBLIC = "include"
@@ -32,8 +35,8 @@ SUB_ROOMS = {"src/plan": ["place", "place/policies", "cut", "bind", "show"], "ac
 # src/base for the names and keys that must hold against other members (content_hasher), which graph, ops and remote
 # use far below actors.
 DOORS = {r"caf/": ["actors/"], r"openssl/": ["actors/", "src/base/content_hasher."], r"dnnl|oneapi/dnnl": ["src/cpu/"],
-         r"onnx/|google/protobuf": ["src/loader/"], r"xxhash": ["src/base/"], r"zlib": ["src/loader/"],
-         r"vulkan/vulkan\.h": ["vulkan/"], r"CLI/": ["cli/"], r"omp\.h": ["src/base/"],
+         r"onnx/|google/protobuf": ["src/loader/"], r"xxhash": ["src/base/"], r"zip\.h": ["src/loader/"],
+         r"vulkan/vulkan\.h": ["vulkan/"], r"spirv/": ["vulkan/"], r"CLI/": ["cli/"], r"omp\.h": ["src/base/"],
          r"leptonica/|re2/": ["src/ops/"], r"boost/": ["src/experiment/"], r"pybind11/|Python\.h": ["python/"]}
 
 
@@ -54,6 +57,10 @@ def allowed_in_src(own, other):
     return SRC_ORDER.index(other) <= SRC_ORDER.index(own) and other not in SRC_SKIPS.get(own, [])
 
 
+def room_in_src(name):
+    return "laboratory" if name in LABORATORY else "src" if name in SRC_ORDER else None
+
+
 def layering_problem(path, header):
     """Returns what is wrong with one #include "header" of ours, or None."""
     top, parts = path.split("/")[0], header.split("/")
@@ -65,12 +72,12 @@ def layering_problem(path, header):
         return None if top == "tests" or SHADER_DOORS.get(parts[1]) == folder(path) else refused
     if top == PUBLIC:
         return None if parts[0] == "troupe" else f"a public header may not include {header}"
-    target = parts[0] if parts[0] in ABOVE_SRC else "src" if parts[0] in SRC_ORDER else None
+    target = parts[0] if parts[0] in ABOVE_SRC else room_in_src(parts[0])
     if target is None or top == "tests":
         return None
     if top == "src":
         own = path.split("/")[1]
-        fits = target == "src" and (own not in SRC_ORDER or allowed_in_src(own, parts[0]))
+        fits = target not in ABOVE_SRC and (own not in SRC_ORDER or allowed_in_src(own, parts[0]))
     else:
         fits = target == top or target in ABOVE_SRC[top]
     return None if fits else refused
@@ -93,6 +100,22 @@ def doors(tree):
         for pattern, allowed in DOORS.items():
             if re.match(pattern, header) and not path.startswith((*allowed, "tests/")):
                 yield Violation(path, number, f"{header} belongs in {' or '.join(allowed)}")
+
+
+def first_header(tree):
+    """troupe.hpp names and includes all public headers: it is where a reader starts, and all that a program needs."""
+    first, every = f"{PUBLIC}/troupe/troupe.hpp", tree.select(".hpp", under=f"{PUBLIC}/")
+    included = {path: set() for path in every}
+    for path, _, _, header in includes(tree):
+        included.get(path, set()).add(f"{PUBLIC}/{header}")
+    reached, found = set(), {first}
+    while found:
+        reached |= found
+        found = {header for path in found for header in included.get(path, ())} - reached
+    for path in every:
+        name = pathlib.PurePosixPath(path).name
+        if path != first and (path not in reached or f"`{name}`" not in tree.text(first)):
+            yield Violation(first, 0, f"does not name and include {name}")
 
 
 def sub_rooms(tree):

@@ -8,7 +8,8 @@ from .tree import Skipped, Tree
 
 # Rules that the tree keeps.
 RULES = [tools.formatted, sizes.file_length, sizes.function_length, includes.layering, includes.doors,
-         includes.unknown_rooms, words.sorted_tables, tools.mutations, tools.figure_tables, tools.operator_names]
+         includes.first_header, includes.unknown_rooms, words.sorted_tables, tools.mutations, tools.figure_tables,
+         tools.operator_names]
 # Rules that are younger than what breaks them (debts.py).
 RULES_WITH_DEBTS = [sizes.line_length, sizes.methods, includes.sub_rooms, words.operator_literals, words.plain_words]
 

@@ -1,5 +1,7 @@
 #include "base/shared_work.hpp"
 
+#include "base/cpu_relax.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -39,7 +41,7 @@ struct alignas(64) place_to_share {
   void close() {
     open.store(nullptr);
     while (helpers.load() != 0)
-      __builtin_ia32_pause();
+      cpu_relax();
     taken.store(false, std::memory_order_release);
   }
 
@@ -130,7 +132,7 @@ private:
         until = std::chrono::steady_clock::now() + awake;
       }
       help();
-      __builtin_ia32_pause();
+      cpu_relax();
     } while (std::chrono::steady_clock::now() < until);
   }
 

@@ -1,11 +1,10 @@
-#include "base/embed_json.hpp"
-#include "experiment/page_parts.hpp"
 #include "experiment/result_tables.hpp"
+#include "pages/page_parts.hpp"
 
 namespace troupe::experiments {
 
 std::string to_page(const results& all, const analysis& found) {
-  return embed_json(page_before_data, to_json(all, found), page_after_data);
+  return page_of(results_parts, to_json(all, found));
 }
 
 } // namespace troupe::experiments

@@ -187,17 +187,24 @@ npy_header parse_npy_header(std::span<const std::byte> bytes) {
 }
 
 tensor parse_npy(std::span<const std::byte> bytes) {
-  npy_header header = parse_npy_header(bytes);
+  return read_npy(bytes, static_cast<int64_t>(bytes.size()), {});
+}
+
+tensor read_npy(std::span<const std::byte> start, int64_t size, const std::function<void(std::span<std::byte>)>& rest) {
+  npy_header header = parse_npy_header(start);
   const int64_t total = header.total_bytes();
-  if (total != static_cast<int64_t>(bytes.size()))
-    fail(errc::invalid_input, ".npy array: {} bytes, but its shape {} needs {}", bytes.size(), to_string(header.dims),
-         total);
+  if (total != size)
+    fail(errc::invalid_input, ".npy array: {} bytes, but its shape {} needs {}", size, to_string(header.dims), total);
   tensor t(header.type, std::move(header.dims));
-  const std::byte* data = bytes.data() + header.data_offset;
+  const std::span<const std::byte> known = start.subspan(header.data_offset);
+  std::vector<std::byte> columns(header.fortran_order ? static_cast<size_t>(t.bytes()) : 0);
+  std::byte* const data = header.fortran_order ? columns.data() : static_cast<std::byte*>(t.mutable_data());
+  if (!known.empty())
+    std::memcpy(data, known.data(), known.size());
+  if (const auto left = static_cast<size_t>(t.bytes()) - known.size(); left > 0)
+    rest({data + known.size(), left});
   if (header.fortran_order)
     visit_width(t.type(), [&](auto tag) { copy_fortran<typename decltype(tag)::type>(data, t); });
-  else if (t.bytes() > 0)
-    std::memcpy(t.mutable_data(), data, static_cast<size_t>(t.bytes()));
   if (t.type() == dtype::boolean) // C++ bools are 0 or 1
     std::for_each_n(t.mutable_data<uint8_t>(), t.size(), [](uint8_t& b) { b = b != 0; });
   return t;

@@ -4,6 +4,7 @@
 #include "tensor/elements.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -28,6 +29,10 @@ npy_header parse_npy_header(std::span<const std::byte> bytes);
 
 /// Reads a whole array; the bytes must end with it. Throws `errc::invalid_input`.
 tensor parse_npy(std::span<const std::byte> bytes);
+
+/// Reads an array of `size` bytes: `start` is the first ones, the header at least, and `rest` fills in those after
+/// them. Throws `errc::invalid_input`.
+tensor read_npy(std::span<const std::byte> start, int64_t size, const std::function<void(std::span<std::byte>)>& rest);
 
 /// Returns the header of a C-order array of `dims`, padded as NumPy does; throws `errc::unsupported` for types that
 /// NumPy does not have.

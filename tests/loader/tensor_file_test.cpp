@@ -224,7 +224,7 @@ TEST_CASE("hostile .npz archives", "[loader]") {
   auto method = good;
   method.method = 12;
   CHECK_THAT(wrong(zip({method})), Contains("compression method"));
-  CHECK_THAT(wrong("PK"), Contains("too short"));
+  CHECK_THAT(wrong("PK"), Contains("not a valid .npz archive"));
   // Zeros deflate 1000 to 1: a small archive must not ask for all memory, and not by many arrays either.
   auto half = packed("b.npy", npy(dict_of("<f4", "(150000000,)"), std::string(1 << 20, '\0')));
   half.size = 600'000'128;

@@ -1,4 +1,5 @@
-"""Where the dynamic linker looks for the libraries of what is built: never in the current folder, which an empty path means."""
+"""Where the dynamic linker looks for the libraries of what is built: never in the current folder, which an empty path
+means. And how often D3 is in them."""
 import pathlib
 import re
 import subprocess
@@ -17,6 +18,15 @@ class Linking(unittest.TestCase):
             for paths in re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", facts):
                 for path in paths.split(":"):
                     self.assertRegex(path, r"^(/|\$ORIGIN(/|$))", f"{file}: {paths}")
+
+    def test_d3_is_once_in_what_draws_and_not_in_the_core(self):
+        def count(file):
+            return file.read_bytes().count(b"https://d3js.org v")
+        libraries = BUILD / "lib"
+        self.assertEqual(count(BUILD / "bin/troupe"), 1)
+        if (libraries / "libtroupe-lab.so").exists():
+            self.assertEqual(count(libraries / "libtroupe-lab.so"), 1)
+            self.assertEqual([count(libraries / name) for name in ("libtroupe.so", "libtroupe-core.so")], [0, 0])
 
 
 if __name__ == "__main__":

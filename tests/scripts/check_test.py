@@ -25,6 +25,7 @@ GOOD = {
     ".clang-format": (ROOT / ".clang-format").read_text(),
     "docs/operators.md": f"# Operators\n\n{TABLE}",
     "include/troupe/a.hpp": "// A public header.\n#include <vector>\n",
+    "include/troupe/troupe.hpp": '// `a.hpp`\n#include "troupe/a.hpp"\n',
     "src/base/a.hpp": "// Helpers.\nint f();\n",
     "src/ops/a.cpp": 'auto rows = {op_row("Add", 1), label_row<a<b>>("Relu", 1)};\n',
     "src/ops/pow.cpp": 'op_def pow_row{.name = "Pow"};\n',
@@ -80,9 +81,13 @@ PLANTED = {
     "methods": [{"src/base/a.hpp": "int f();\n" + class_of(26)},
                 {"src/base/a.cpp": f"namespace {{\n\n{class_of(26)}\n}} // namespace\n"}],
     "layering": [{"src/base/a.cpp": '#include "plan/plan.hpp"\n'}, {"src/plan/a.cpp": '#include "loader/a.hpp"\n'},
-                 {"src/plan/a.cpp": '#include "cli/a.hpp"\n'}, {"include/troupe/b.hpp": '#include "base/a.hpp"\n'},
-                 {"include/troupe/b.hpp": "#include <fmt/format.h>\n"}],
+                 {"src/plan/a.cpp": '#include "cli/a.hpp"\n'}, {"actors/a.cpp": '#include "sim/a.hpp"\n'},
+                 {"include/troupe/a.hpp": '#include "base/a.hpp"\n'},
+                 {"include/troupe/a.hpp": "#include <fmt/format.h>\n"}],
     "doors": [{"src/base/a.cpp": "#include <caf/all.hpp>\n"}, {"src/plan/a.cpp": "#include <openssl/evp.h>\n"}],
+    "first_header": [{"include/troupe/troupe.hpp": "// `a.hpp`\n"},
+                     {"include/troupe/troupe.hpp": '#include "troupe/a.hpp"\n'},
+                     {"include/troupe/b.hpp": "// A public header.\n"}],
     "sub_rooms": [{"src/plan/place/place.cpp": '#include "plan/show/show.hpp"\n'},
                   {"src/plan/place/place.cpp": '#include "plan/place/policies/a.hpp"\n'}],
     "unknown_rooms": [{"src/plan/other/a.cpp": "int i;\n"}, {"src/ops/other/a.hpp": "int f();\n"}],
@@ -102,7 +107,7 @@ PLANTED = {
 }
 
 # Files that a rule names in place of the planted one.
-ELSEWHERE = ["bench/README.md", "tests/mutations.json", "scripts/house_rules/words.py"]
+ELSEWHERE = ["bench/README.md", "include/troupe/troupe.hpp", "tests/mutations.json", "scripts/house_rules/words.py"]
 
 # What looks like a violation and is none.
 ALLOWED = [

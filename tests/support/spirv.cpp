@@ -2,6 +2,8 @@
 
 #include "vulkan/spirv.hpp"
 
+#include <spirv/unified1/GLSL.std.450.h>
+
 #include <bit>
 #include <optional>
 #include <set>
@@ -12,13 +14,11 @@ namespace {
 
 using namespace spirv;
 
-constexpr uint32_t glsl_square_root = 31, glsl_inverse_square_root = 32;
-
 bool is_root(instruction i) {
-  return opcode(i) == op_ext_inst && (i[4] == glsl_square_root || i[4] == glsl_inverse_square_root);
+  return opcode(i) == spv::OpExtInst && (i[4] == GLSLstd450Sqrt || i[4] == GLSLstd450InverseSqrt);
 }
 
-void append(std::vector<uint32_t>& code, op what, std::initializer_list<uint32_t> words) {
+void append(std::vector<uint32_t>& code, spv::Op what, std::initializer_list<uint32_t> words) {
   code.push_back(first_word(what, words.size() + 1));
   code.insert(code.end(), words);
 }
@@ -33,11 +33,11 @@ struct type_layouts {
   std::optional<uint32_t> bytes(uint32_t type) const {
     const instruction i = definitions.at(type);
     switch (opcode(i)) {
-      case op_type_vector: return *bytes(i[2]) * i[3];
-      case op_type_array:
+      case spv::OpTypeVector: return *bytes(i[2]) * i[3];
+      case spv::OpTypeArray:
         return bytes(i[2]) == strides.at(type) ? std::optional(strides.at(type) * definitions.at(i[3])[3])
                                                : std::nullopt;
-      case op_type_struct: return struct_bytes(i);
+      case spv::OpTypeStruct: return struct_bytes(i);
       default: return i[2] / 8;
     }
   }
@@ -61,13 +61,13 @@ std::optional<bool> has_gapless_parameters(std::span<const uint32_t> code) {
   type_layouts layouts;
   for_each_instruction(code, [&](instruction i) {
     const uint32_t what = opcode(i);
-    if (what >= op_type_int && what <= op_type_pointer)
+    if (what >= spv::OpTypeInt && what <= spv::OpTypePointer)
       layouts.definitions[i[1]] = i;
-    else if (what == op_constant)
+    else if (what == spv::OpConstant)
       layouts.definitions[i[2]] = i;
-    else if (what == op_decorate && i[2] == decoration_array_stride)
+    else if (what == spv::OpDecorate && i[2] == spv::DecorationArrayStride)
       layouts.strides[i[1]] = i[3];
-    else if (what == op_member_decorate && i[3] == decoration_offset)
+    else if (what == spv::OpMemberDecorate && i[3] == spv::DecorationOffset)
       layouts.offsets[{i[1], i[2]}] = i[4];
   });
   const parameter_block block = parameter_block_of(code);
@@ -83,18 +83,18 @@ std::map<std::string, inexact_instructions> inexact_functions(std::span<const ui
   inexact_instructions* function = nullptr;
   for_each_instruction(code, [&](instruction i) {
     const uint32_t what = opcode(i);
-    if (what == op_name) {
+    if (what == spv::OpName) {
       const std::string_view name(reinterpret_cast<const char*>(&i[2]));
       names[i[1]] = name.substr(0, name.find('('));
-    } else if (what == op_decorate && i[2] == decoration_no_contraction) {
+    } else if (what == spv::OpDecorate && i[2] == spv::DecorationNoContraction) {
       apart.insert(i[1]);
-    } else if (what == op_function) {
+    } else if (what == spv::OpFunction) {
       function = &found[names[i[2]]];
-    } else if (what == op_divide) {
+    } else if (what == spv::OpFDiv) {
       ++function->divisions;
     } else if (is_root(i)) {
       ++function->roots;
-    } else if ((what == op_add || what == op_subtract || what == op_multiply) && !apart.contains(i[2])) {
+    } else if ((what == spv::OpFAdd || what == spv::OpFSub || what == spv::OpFMul) && !apart.contains(i[2])) {
       ++function->contractable;
     }
   });
@@ -110,15 +110,15 @@ std::vector<uint32_t> with_poor_division(std::span<const uint32_t> code, float f
     const size_t at = made.size();
     made.insert(made.end(), i.begin(), i.end());
     const uint32_t what = opcode(i);
-    if (what == op_type_float && i[2] == 32) {
+    if (what == spv::OpTypeFloat && i[2] == 32) {
       scalar = i[1];
       factor_id = next_id++;
-      append(made, op_constant, {scalar, factor_id, std::bit_cast<uint32_t>(factor)});
-    } else if (what == op_type_vector && i[2] == scalar) {
+      append(made, spv::OpConstant, {scalar, factor_id, std::bit_cast<uint32_t>(factor)});
+    } else if (what == spv::OpTypeVector && i[2] == scalar) {
       vectors.insert(i[1]);
-    } else if ((what == op_divide || is_root(i)) && (i[1] == scalar || vectors.contains(i[1]))) {
+    } else if ((what == spv::OpFDiv || is_root(i)) && (i[1] == scalar || vectors.contains(i[1]))) {
       made[at + 2] = next_id++;
-      append(made, i[1] == scalar ? op_multiply : op_vector_times_scalar, {i[1], i[2], made[at + 2], factor_id});
+      append(made, i[1] == scalar ? spv::OpFMul : spv::OpVectorTimesScalar, {i[1], i[2], made[at + 2], factor_id});
     }
   });
   made[bound_word] = next_id;

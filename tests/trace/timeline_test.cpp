@@ -2,11 +2,11 @@
 #include "trace/timeline.hpp"
 
 #include "actors/engine_access.hpp"
+#include "pages/trace_page.hpp"
 #include "plan/bind/memory.hpp"
 #include "support/catch.hpp"
 #include "support/small_models.hpp"
 #include "trace/trace_diff.hpp"
-#include "trace/trace_page.hpp"
 #include "trace/trace_summary.hpp"
 
 #include <algorithm>

@@ -34,9 +34,9 @@ counted count(std::span<const uint32_t> code) {
   counted found;
   spirv::for_each_instruction(code, [&](spirv::instruction i) {
     REQUIRE(!i.empty());
-    if (spirv::opcode(i) == spirv::op_load)
+    if (spirv::opcode(i) == spv::OpLoad)
       found.loaded.insert(i[2]);
-    if (spirv::opcode(i) == spirv::op_constant && i[3] - first_mark < most_words) {
+    if (spirv::opcode(i) == spv::OpConstant && i[3] - first_mark < most_words) {
       found.marked.insert(i[3] - first_mark);
       found.made.insert(i[2]);
     }

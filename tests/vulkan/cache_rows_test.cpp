@@ -25,6 +25,12 @@ std::vector<int> copied(const row_steps& s, const std::vector<int>& from, size_t
 
 } // namespace
 
+TEST_CASE("a value is copied as one row", "[vulkan]") {
+  const row_steps row = one_row(3 * row_word_bytes);
+  CHECK(row.words() == 3);
+  CHECK(copied(row, {7, 8, 9}, 3) == std::vector<int>{7, 8, 9});
+}
+
 TEST_CASE("rows of caches go from one order to another and back", "[vulkan]") {
   const shape dims{2, 3, 5, 8}; // rows of two words of 16 bytes
   std::vector<int> values(2 * 3 * 5 * 2);

@@ -1,5 +1,4 @@
-// A timeline as one HTML page that needs nothing else: no network, no other file. Its parts are in page/ (README
-// there).
+// A timeline as one HTML page that needs nothing else: no network, no other file. Its parts are in trace/ (README).
 #pragma once
 
 #include "trace/trace_diff.hpp"

@@ -1,7 +1,7 @@
-#include "trace/trace_page.hpp"
+#include "pages/trace_page.hpp"
 
-#include "base/embed_json.hpp"
-#include "trace/page_parts.hpp"
+#include "pages/page_parts.hpp"
+#include "troupe/inspect.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -102,8 +102,8 @@ json data_of(const timeline& t, const std::string& title) {
   return data;
 }
 
-std::string page_of(const json& data) {
-  return embed_json(page_before_data, data.dump(-1, ' ', false, json::error_handler_t::replace), page_after_data);
+std::string text_of(const json& data) {
+  return data.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 double diff_ms(double ns) {
@@ -160,15 +160,20 @@ json json_of(const trace_diff& diff) {
 } // namespace
 
 std::string to_page(const timeline& t) {
-  return page_of({{"traces", json::array({data_of(t, t.title)})}});
+  return page_of(trace_parts, text_of({{"traces", json::array({data_of(t, t.title)})}}));
 }
 
 std::string to_page(const timeline& a, const std::string& name_a, const timeline& b, const std::string& name_b) {
-  return page_of({{"traces", json::array({data_of(a, name_a), data_of(b, name_b)})}, {"diff", json_of(diff_of(a, b))}});
+  const json traces = json::array({data_of(a, name_a), data_of(b, name_b)});
+  return page_of(trace_parts, text_of({{"traces", traces}, {"diff", json_of(diff_of(a, b))}}));
 }
 
 std::string to_json(const trace_diff& diff) {
-  return json_of(diff).dump(-1, ' ', false, json::error_handler_t::replace);
+  return text_of(json_of(diff));
+}
+
+std::string to_html(const run_trace& trace) {
+  return to_page(timeline_of(trace));
 }
 
 } // namespace troupe
