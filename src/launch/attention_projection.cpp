@@ -6,7 +6,7 @@
 #include "launch/part_launches.hpp"
 #include "launch/product.hpp"
 #include "ops/activation.hpp"
-#include "ops/fused_attention.hpp"
+#include "ops/composed/fused_attention.hpp"
 #include "ops/head_layout.hpp"
 
 #include <algorithm>

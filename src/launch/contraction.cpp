@@ -2,7 +2,7 @@
 
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
-#include "ops/einsum.hpp"
+#include "ops/onnx/einsum.hpp"
 
 namespace troupe {
 namespace {

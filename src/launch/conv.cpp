@@ -4,7 +4,7 @@
 #include "launch/convolution.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
-#include "ops/conv_transpose.hpp"
+#include "ops/onnx/conv_transpose.hpp"
 #include "ops/pack.hpp"
 
 #include <algorithm>

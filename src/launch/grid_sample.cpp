@@ -1,5 +1,5 @@
 // GPU launch of GridSample (shaders/grid_sample.comp): an invocation an element.
-#include "ops/grid_sample.hpp"
+#include "ops/onnx/grid_sample.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 

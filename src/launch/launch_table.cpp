@@ -2,8 +2,8 @@
 
 #include "launch/elementwise.hpp"
 #include "launch/launches.hpp"
-#include "ops/reduce.hpp"
-#include "ops/softmax.hpp"
+#include "ops/onnx/reduce.hpp"
+#include "ops/onnx/softmax.hpp"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "launch/launch.hpp"
-#include "ops/reduce.hpp"
-#include "ops/softmax.hpp"
+#include "ops/onnx/reduce.hpp"
+#include "ops/onnx/softmax.hpp"
 
 namespace troupe {
 

@@ -1,6 +1,6 @@
 // GPU kernels of MeanVarianceNormalization and LpNormalization (shaders/local_norm.comp), and of LRN
 // (shaders/lrn.comp).
-#include "ops/local_norm.hpp"
+#include "ops/onnx/local_norm.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_walk.hpp"

@@ -2,7 +2,7 @@
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
-#include "ops/padding.hpp"
+#include "ops/onnx/padding.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // MaxPool, AveragePool, LpPool and their global forms: one invocation an output element (shaders/pool.comp), or a team
 // of invocations a plane if the window is the whole plane (shaders/global_pool.comp).
-#include "ops/pool.hpp"
+#include "ops/onnx/pool.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/operand_walk.hpp"

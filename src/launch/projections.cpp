@@ -1,6 +1,6 @@
 // GPU launches of troupe.Projections: one kernel where rows are few (few_rows.hpp); else the launches of its parts,
 // step by step (part_launches.hpp). A norm after a product that is split is part of the launch that adds the parts.
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "launch/few_rows.hpp"
 #include "launch/launches.hpp"
 #include "launch/part_launches.hpp"

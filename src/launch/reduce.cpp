@@ -1,5 +1,5 @@
 // GPU kernels of reductions (shaders/reduce.comp): one launch, or two if long results are too few to fill the device.
-#include "ops/reduce.hpp"
+#include "ops/onnx/reduce.hpp"
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"

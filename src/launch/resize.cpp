@@ -1,7 +1,7 @@
 // Resize and Upsample: an invocation an output element, or four (shaders/resize.comp). Axes that stay are merged; up to
 // four merged axes. Antialiasing, exclude_outside and regions of interest take a launch an axis (resample.hpp). Not on
 // GPUs: interpolated integers, and the nearest elements of a region.
-#include "ops/resize.hpp"
+#include "ops/onnx/resize.hpp"
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"

@@ -1,5 +1,5 @@
 // GPU kernels of Softmax, LogSoftmax and Hardmax: one launch that reads the operand once (shaders/softmax.comp).
-#include "ops/softmax.hpp"
+#include "ops/onnx/softmax.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_team.hpp"

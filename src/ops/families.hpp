@@ -6,6 +6,8 @@
 namespace troupe {
 
 inline constexpr std::string_view machine_learning = "ai.onnx.ml";
+inline constexpr std::string_view microsoft = "com.microsoft";
+inline constexpr std::string_view preview = "ai.onnx.preview";
 
 /// Returns a row: what every operator states, then what it states by the names of its fields.
 constexpr op_def op_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
@@ -44,6 +46,7 @@ extern const op_table conv_transpose_ops;
 extern const op_table crop_and_resize_ops;
 extern const op_table cumulative_ops;
 extern const op_table decoder_attention_ops;
+extern const op_table deferred_ops;
 extern const op_table deform_conv_ops;
 extern const op_table det_ops;
 extern const op_table dropout_ops;

@@ -171,7 +171,7 @@ struct op_def {
   layout_support layouts = layout_support::plain;
   /// Whether output 0 may be left out.
   bool first_output_optional = false;
-  /// Whether input 1 broadcasts by attributes `axis` and `broadcast` (ops/limited_broadcast.hpp): until opset 6.
+  /// Whether input 1 broadcasts by attributes `axis` and `broadcast` (ops/onnx/limited_broadcast.hpp): until opset 6.
   bool limited_broadcast = false;
   /// Whether knowing the inputs' elements never tells the outputs' before a run: these follow from the inputs' dims
   /// alone (Shape), or even the outputs' dims depend on data (NonZero).

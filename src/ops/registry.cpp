@@ -1,8 +1,7 @@
 #include "ops/registry.hpp"
 
 #include "ops/attribute_kinds.hpp"
-#include "ops/deferred.hpp"
-#include "ops/flex_attention.hpp"
+#include "ops/families.hpp"
 #include "ops/node_origin.hpp"
 #include "ops/type_rules.hpp"
 

@@ -1,7 +1,7 @@
 // Launch rules of troupe.AttentionProjection on fabricated devices: when one kernel does it all, and how its work is
 // dealt out.
 #include "launch/parameters.hpp"
-#include "ops/fused_attention.hpp"
+#include "ops/composed/fused_attention.hpp"
 #include "support/catch.hpp"
 #include "support/projection_calls.hpp"
 #include "vulkan/dynamic_calls.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "launch/launches.hpp"
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "ops/run_op.hpp"
 #include "support/fabricated_gpu.hpp"
 
