@@ -1,6 +1,6 @@
 // The operator interface: everything troupe knows about an operator is one `op_def` row.
 //
-// A family file src/ops/<family>.cpp ends with a constexpr table of rows; src/ops/registry.cpp lists the families. The
+// A file of src/ops/onnx, contrib, ml or composed has a constexpr table of rows; the build finds it (families.hpp). The
 // newest row with `since` ≤ the model's opset for the row's domain is the one that is used. To add an operator, add its
 // row. How devices run it fast is said elsewhere, by tables that rows are looked up in (implementation_table.hpp).
 #pragma once

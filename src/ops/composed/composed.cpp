@@ -146,6 +146,6 @@ constexpr auto composed_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table composed_ops = composed_rows;
+extern constinit const op_table composed_composed_ops = composed_rows;
 
 } // namespace troupe

@@ -247,7 +247,7 @@ bool is_for_the_run(const graph& g, const node& n) {
 
 } // namespace
 
-constinit const op_table deferred_ops = deferred_rows;
+extern constinit const op_table composed_deferred_ops = deferred_rows;
 
 bool is_deferred(const node& n) {
   return n.def && n.def->infer == infer_deferred;

@@ -78,7 +78,7 @@ constexpr op_def rows[] = {
 
 } // namespace
 
-constinit const op_table flex_attention_ops = rows;
+extern constinit const op_table composed_flex_attention_ops = rows;
 
 value_id flex_scores(expansion& e) {
   const flex_dims d = dims_of(e);

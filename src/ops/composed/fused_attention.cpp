@@ -380,6 +380,6 @@ call_parts parts_of_attention_projection(const attributes& attrs, std::span<cons
   return calls;
 }
 
-constinit const op_table fused_attention_ops = fused_attention_rows;
+extern constinit const op_table composed_fused_attention_ops = fused_attention_rows;
 
 } // namespace troupe

@@ -62,6 +62,6 @@ constexpr auto fused_conv_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table fused_conv_ops = fused_conv_rows;
+extern constinit const op_table composed_fused_conv_ops = fused_conv_rows;
 
 } // namespace troupe

@@ -132,6 +132,6 @@ attributes to_attributes(const elementwise_program& program) {
   return attrs;
 }
 
-constinit const op_table fused_elementwise_ops = table;
+extern constinit const op_table composed_fused_elementwise_ops = table;
 
 } // namespace troupe

@@ -154,6 +154,6 @@ constexpr auto fused_matmul_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table fused_matmul_ops = fused_matmul_rows;
+extern constinit const op_table composed_fused_matmul_ops = fused_matmul_rows;
 
 } // namespace troupe

@@ -231,6 +231,6 @@ constexpr auto fused_quantized_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table fused_quantized_ops = fused_quantized_rows;
+extern constinit const op_table composed_fused_quantized_ops = fused_quantized_rows;
 
 } // namespace troupe

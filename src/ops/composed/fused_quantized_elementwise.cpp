@@ -111,6 +111,6 @@ constexpr auto fused_quantized_elementwise_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table fused_quantized_elementwise_ops = fused_quantized_elementwise_rows;
+extern constinit const op_table composed_fused_quantized_elementwise_ops = fused_quantized_elementwise_rows;
 
 } // namespace troupe

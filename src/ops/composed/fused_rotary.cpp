@@ -76,6 +76,6 @@ constexpr auto fused_rotary_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table fused_rotary_ops = fused_rotary_rows;
+extern constinit const op_table composed_fused_rotary_ops = fused_rotary_rows;
 
 } // namespace troupe

@@ -281,6 +281,6 @@ call_parts parts_of_projections(const attributes& attrs, std::span<const operand
   return projection_splitter(attrs, inputs, outputs).split();
 }
 
-constinit const op_table projection_ops = projection_rows;
+extern constinit const op_table composed_projections_ops = projection_rows;
 
 } // namespace troupe

@@ -62,6 +62,6 @@ constexpr auto reorder_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table reorder_ops = reorder_rows;
+extern constinit const op_table composed_reorder_ops = reorder_rows;
 
 } // namespace troupe

@@ -43,6 +43,6 @@ constexpr auto task_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table task_ops = task_rows;
+extern constinit const op_table composed_task_ops = task_rows;
 
 } // namespace troupe

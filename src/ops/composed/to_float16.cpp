@@ -48,6 +48,6 @@ void to_float16_row(const float* from, float16* to, int64_t n) {
   }
 }
 
-constinit const op_table to_float16_ops = to_float16_rows;
+extern constinit const op_table composed_to_float16_ops = to_float16_rows;
 
 } // namespace troupe

@@ -299,6 +299,6 @@ constexpr auto contrib_attention_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table contrib_attention_ops = contrib_attention_rows;
+extern constinit const op_table contrib_attention_ops = contrib_attention_rows;
 
 } // namespace troupe

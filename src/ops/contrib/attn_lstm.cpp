@@ -299,6 +299,6 @@ constexpr auto attn_lstm_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table attn_lstm_ops = attn_lstm_rows;
+extern constinit const op_table contrib_attn_lstm_ops = attn_lstm_rows;
 
 } // namespace troupe

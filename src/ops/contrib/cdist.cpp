@@ -61,6 +61,6 @@ constexpr auto cdist_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table cdist_ops = cdist_rows;
+extern constinit const op_table contrib_cdist_ops = cdist_rows;
 
 } // namespace troupe

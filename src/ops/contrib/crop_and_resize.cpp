@@ -120,6 +120,6 @@ constexpr auto crop_and_resize_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table crop_and_resize_ops = crop_and_resize_rows;
+extern constinit const op_table contrib_crop_and_resize_ops = crop_and_resize_rows;
 
 } // namespace troupe

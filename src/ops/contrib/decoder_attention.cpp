@@ -183,6 +183,6 @@ constexpr auto decoder_attention_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table decoder_attention_ops = decoder_attention_rows;
+extern constinit const op_table contrib_decoder_attention_ops = decoder_attention_rows;
 
 } // namespace troupe

@@ -84,6 +84,6 @@ constexpr auto dynamic_time_warping_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table dynamic_time_warping_ops = dynamic_time_warping_rows;
+extern constinit const op_table contrib_dynamic_time_warping_ops = dynamic_time_warping_rows;
 
 } // namespace troupe

@@ -29,6 +29,6 @@ constexpr auto contrib_elementwise_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table contrib_elementwise_ops = contrib_elementwise_rows;
+extern constinit const op_table contrib_elementwise_ops = contrib_elementwise_rows;
 
 } // namespace troupe

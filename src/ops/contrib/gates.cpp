@@ -98,6 +98,6 @@ constexpr auto contrib_gate_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table contrib_gate_ops = contrib_gate_rows;
+extern constinit const op_table contrib_gates_ops = contrib_gate_rows;
 
 } // namespace troupe

@@ -180,6 +180,6 @@ constexpr auto gather_block_quantized_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table gather_block_quantized_ops = gather_block_quantized_rows;
+extern constinit const op_table contrib_gather_block_quantized_ops = gather_block_quantized_rows;
 
 } // namespace troupe

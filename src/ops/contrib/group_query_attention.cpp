@@ -312,6 +312,6 @@ constexpr auto group_query_attention_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table group_query_attention_ops = group_query_attention_rows;
+extern constinit const op_table contrib_group_query_attention_ops = group_query_attention_rows;
 
 } // namespace troupe

@@ -77,6 +77,6 @@ constexpr auto inverse_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table inverse_ops = inverse_rows;
+extern constinit const op_table contrib_inverse_ops = inverse_rows;
 
 } // namespace troupe

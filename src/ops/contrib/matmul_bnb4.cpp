@@ -93,6 +93,6 @@ constexpr auto matmul_bnb4_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table matmul_bnb4_ops = matmul_bnb4_rows;
+extern constinit const op_table contrib_matmul_bnb4_ops = matmul_bnb4_rows;
 
 } // namespace troupe

@@ -104,6 +104,6 @@ constexpr auto matmul_fpq4_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table matmul_fpq4_ops = matmul_fpq4_rows;
+extern constinit const op_table contrib_matmul_fpq4_ops = matmul_fpq4_rows;
 
 } // namespace troupe

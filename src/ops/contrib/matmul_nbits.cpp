@@ -163,6 +163,6 @@ constexpr auto matmul_nbits_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table matmul_nbits_ops = matmul_nbits_rows;
+extern constinit const op_table contrib_matmul_nbits_ops = matmul_nbits_rows;
 
 } // namespace troupe

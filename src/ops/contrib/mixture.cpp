@@ -367,6 +367,6 @@ constexpr auto mixture_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table mixture_ops = mixture_rows;
+extern constinit const op_table contrib_mixture_ops = mixture_rows;
 
 } // namespace troupe

@@ -153,6 +153,6 @@ constexpr auto mrotary_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table mrotary_ops = mrotary_rows;
+extern constinit const op_table contrib_mrotary_embedding_ops = mrotary_rows;
 
 } // namespace troupe

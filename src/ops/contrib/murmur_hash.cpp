@@ -53,6 +53,6 @@ constexpr auto murmur_hash_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table murmur_hash_ops = murmur_hash_rows;
+extern constinit const op_table contrib_murmur_hash_ops = murmur_hash_rows;
 
 } // namespace troupe

@@ -150,6 +150,6 @@ constexpr auto ngram_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table ngram_ops = ngram_rows;
+extern constinit const op_table contrib_ngram_ops = ngram_rows;
 
 } // namespace troupe

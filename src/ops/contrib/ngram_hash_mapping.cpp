@@ -172,6 +172,6 @@ constexpr auto ngram_hash_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table ngram_hash_ops = ngram_hash_rows;
+extern constinit const op_table contrib_ngram_hash_mapping_ops = ngram_hash_rows;
 
 } // namespace troupe

@@ -146,6 +146,6 @@ constexpr auto contrib_norm_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table contrib_norm_ops = contrib_norm_rows;
+extern constinit const op_table contrib_norm_ops = contrib_norm_rows;
 
 } // namespace troupe

@@ -105,6 +105,6 @@ constexpr auto contrib_plain_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table contrib_plain_ops = contrib_plain_rows;
+extern constinit const op_table contrib_plain_ops = contrib_plain_rows;
 
 } // namespace troupe

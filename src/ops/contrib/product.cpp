@@ -121,6 +121,6 @@ constexpr auto contrib_product_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table contrib_product_ops = contrib_product_rows;
+extern constinit const op_table contrib_product_ops = contrib_product_rows;
 
 } // namespace troupe

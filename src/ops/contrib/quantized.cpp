@@ -240,6 +240,6 @@ constexpr auto contrib_quantized_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table contrib_quantized_ops = contrib_quantized_rows;
+extern constinit const op_table contrib_quantized_ops = contrib_quantized_rows;
 
 } // namespace troupe

@@ -119,6 +119,6 @@ constexpr auto sparse_attention_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table sparse_attention_ops = sparse_attention_rows;
+extern constinit const op_table contrib_sparse_attention_ops = sparse_attention_rows;
 
 } // namespace troupe

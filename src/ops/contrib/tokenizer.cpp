@@ -170,6 +170,6 @@ constexpr auto tokenizer_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table tokenizer_ops = tokenizer_rows;
+extern constinit const op_table contrib_tokenizer_ops = tokenizer_rows;
 
 } // namespace troupe

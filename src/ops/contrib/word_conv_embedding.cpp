@@ -109,6 +109,6 @@ constexpr auto word_conv_embedding_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table word_conv_embedding_ops = word_conv_embedding_rows;
+extern constinit const op_table contrib_word_conv_embedding_ops = word_conv_embedding_rows;
 
 } // namespace troupe

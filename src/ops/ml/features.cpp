@@ -206,6 +206,6 @@ constexpr auto ml_feature_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table ml_feature_ops = ml_feature_rows;
+extern constinit const op_table ml_features_ops = ml_feature_rows;
 
 } // namespace troupe

@@ -157,6 +157,6 @@ constexpr auto ml_label_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table ml_label_ops = ml_label_rows;
+extern constinit const op_table ml_labels_ops = ml_label_rows;
 
 } // namespace troupe

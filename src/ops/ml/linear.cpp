@@ -130,6 +130,6 @@ constexpr auto ml_linear_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table ml_linear_ops = ml_linear_rows;
+extern constinit const op_table ml_linear_ops = ml_linear_rows;
 
 } // namespace troupe

@@ -157,6 +157,6 @@ constexpr auto ml_map_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table ml_map_ops = ml_map_rows;
+extern constinit const op_table ml_maps_ops = ml_map_rows;
 
 } // namespace troupe

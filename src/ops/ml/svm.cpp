@@ -331,6 +331,6 @@ constexpr auto ml_svm_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table ml_svm_ops = ml_svm_rows;
+extern constinit const op_table ml_svm_ops = ml_svm_rows;
 
 } // namespace troupe

@@ -227,6 +227,6 @@ constexpr auto ml_tree_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table ml_tree_ops = ml_tree_rows;
+extern constinit const op_table ml_trees_ops = ml_tree_rows;
 
 } // namespace troupe

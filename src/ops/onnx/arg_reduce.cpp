@@ -63,6 +63,6 @@ constexpr auto arg_reduce_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table arg_reduce_ops = arg_reduce_rows;
+extern constinit const op_table onnx_arg_reduce_ops = arg_reduce_rows;
 
 } // namespace troupe

@@ -290,6 +290,6 @@ constexpr auto attention_rows = std::to_array<op_def>({attention_row(23, 6), att
 
 } // namespace
 
-constinit const op_table attention_ops = attention_rows;
+extern constinit const op_table onnx_attention_ops = attention_rows;
 
 } // namespace troupe

@@ -156,6 +156,6 @@ constexpr auto binary_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table binary_ops = binary_rows;
+extern constinit const op_table onnx_binary_ops = binary_rows;
 
 } // namespace troupe

@@ -129,6 +129,6 @@ constexpr auto cast_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table cast_ops = cast_rows;
+extern constinit const op_table onnx_cast_ops = cast_rows;
 
 } // namespace troupe

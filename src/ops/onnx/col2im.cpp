@@ -101,6 +101,6 @@ constexpr auto col2im_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table col2im_ops = col2im_rows;
+extern constinit const op_table onnx_col2im_ops = col2im_rows;
 
 } // namespace troupe

@@ -202,6 +202,6 @@ std::vector<operand_copy> append_copies(kernel_context& c) {
                     {width, 1, 1}}}};
 }
 
-constinit const op_table concat_ops = concat_rows;
+extern constinit const op_table onnx_concat_ops = concat_rows;
 
 } // namespace troupe

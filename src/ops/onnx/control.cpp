@@ -304,6 +304,6 @@ bool keeps_condition(const graph& body) {
   return condition == body.inputs.at(1);
 }
 
-constinit const op_table control_ops = rows;
+extern constinit const op_table onnx_control_ops = rows;
 
 } // namespace troupe

@@ -136,6 +136,6 @@ constexpr auto conv_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table conv_ops = conv_rows;
+extern constinit const op_table onnx_conv_ops = conv_rows;
 
 } // namespace troupe

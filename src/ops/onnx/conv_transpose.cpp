@@ -178,6 +178,6 @@ window_axes transpose_axes(const attributes& attrs, std::span<const int64_t> x, 
   return bind(spec, x.subspan(2));
 }
 
-constinit const op_table conv_transpose_ops = conv_transpose_rows;
+extern constinit const op_table onnx_conv_transpose_ops = conv_transpose_rows;
 
 } // namespace troupe

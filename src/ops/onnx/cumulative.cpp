@@ -64,6 +64,6 @@ constexpr auto cumulative_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table cumulative_ops = cumulative_rows;
+extern constinit const op_table onnx_cumulative_ops = cumulative_rows;
 
 } // namespace troupe

@@ -162,6 +162,6 @@ constexpr auto deform_conv_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table deform_conv_ops = deform_conv_rows;
+extern constinit const op_table onnx_deform_conv_ops = deform_conv_rows;
 
 } // namespace troupe

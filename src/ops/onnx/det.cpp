@@ -78,6 +78,6 @@ constexpr auto det_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table det_ops = det_rows;
+extern constinit const op_table onnx_det_ops = det_rows;
 
 } // namespace troupe

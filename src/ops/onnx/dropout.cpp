@@ -145,6 +145,6 @@ constexpr auto dropout_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table dropout_ops = dropout_rows;
+extern constinit const op_table onnx_dropout_ops = dropout_rows;
 
 } // namespace troupe

@@ -223,6 +223,6 @@ constexpr auto einsum_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table einsum_ops = einsum_rows;
+extern constinit const op_table onnx_einsum_ops = einsum_rows;
 
 } // namespace troupe

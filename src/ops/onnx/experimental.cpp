@@ -91,6 +91,6 @@ constexpr auto experimental_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table experimental_ops = experimental_rows;
+extern constinit const op_table onnx_experimental_ops = experimental_rows;
 
 } // namespace troupe

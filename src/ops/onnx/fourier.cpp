@@ -334,6 +334,6 @@ constexpr auto fourier_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table fourier_ops = fourier_rows;
+extern constinit const op_table onnx_fourier_ops = fourier_rows;
 
 } // namespace troupe

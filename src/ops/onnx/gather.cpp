@@ -162,6 +162,6 @@ constexpr auto gather_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table gather_ops = gather_rows;
+extern constinit const op_table onnx_gather_ops = gather_rows;
 
 } // namespace troupe

@@ -215,6 +215,6 @@ constexpr auto grid_sample_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table grid_sample_ops = grid_sample_rows;
+extern constinit const op_table onnx_grid_sample_ops = grid_sample_rows;
 
 } // namespace troupe

@@ -314,6 +314,6 @@ constexpr auto image_decoder_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table image_decoder_ops = image_decoder_rows;
+extern constinit const op_table onnx_image_decoder_ops = image_decoder_rows;
 
 } // namespace troupe

@@ -109,6 +109,6 @@ constexpr auto layer_norm_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table layer_norm_ops = layer_norm_rows;
+extern constinit const op_table onnx_layer_norm_ops = layer_norm_rows;
 
 } // namespace troupe

@@ -209,6 +209,6 @@ constexpr auto linear_attention_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table linear_attention_ops = linear_attention_rows;
+extern constinit const op_table onnx_linear_attention_ops = linear_attention_rows;
 
 } // namespace troupe

@@ -145,6 +145,6 @@ std::vector<bool> averaged_axes(const attributes& attrs, size_t rank) {
   return averaged;
 }
 
-constinit const op_table local_norm_ops = local_norm_rows;
+extern constinit const op_table onnx_local_norm_ops = local_norm_rows;
 
 } // namespace troupe

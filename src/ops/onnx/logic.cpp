@@ -194,6 +194,6 @@ constexpr auto logic_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table logic_ops = logic_rows;
+extern constinit const op_table onnx_logic_ops = logic_rows;
 
 } // namespace troupe

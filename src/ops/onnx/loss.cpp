@@ -103,6 +103,6 @@ constexpr auto loss_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table loss_ops = loss_rows;
+extern constinit const op_table onnx_loss_ops = loss_rows;
 
 } // namespace troupe

@@ -200,6 +200,6 @@ constexpr auto matmul_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table matmul_ops = matmul_rows;
+extern constinit const op_table onnx_matmul_ops = matmul_rows;
 
 } // namespace troupe

@@ -84,6 +84,6 @@ constexpr auto max_unpool_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table max_unpool_ops = max_unpool_rows;
+extern constinit const op_table onnx_max_unpool_ops = max_unpool_rows;
 
 } // namespace troupe

@@ -157,6 +157,6 @@ constexpr auto non_max_suppression_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table non_max_suppression_ops = non_max_suppression_rows;
+extern constinit const op_table onnx_non_max_suppression_ops = non_max_suppression_rows;
 
 } // namespace troupe

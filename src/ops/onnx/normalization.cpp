@@ -275,6 +275,6 @@ constexpr auto normalization_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table normalization_ops = normalization_rows;
+extern constinit const op_table onnx_normalization_ops = normalization_rows;
 
 } // namespace troupe

@@ -80,6 +80,6 @@ constexpr auto optional_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table optional_ops = optional_rows;
+extern constinit const op_table onnx_optional_ops = optional_rows;
 
 } // namespace troupe

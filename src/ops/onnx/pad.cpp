@@ -158,6 +158,6 @@ constexpr auto pad_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table pad_ops = pad_rows;
+extern constinit const op_table onnx_pad_ops = pad_rows;
 
 } // namespace troupe

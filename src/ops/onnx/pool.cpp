@@ -318,6 +318,6 @@ constexpr auto pool_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table pool_ops = pool_rows;
+extern constinit const op_table onnx_pool_ops = pool_rows;
 
 } // namespace troupe

@@ -128,6 +128,6 @@ constexpr auto pow_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table pow_ops = pow_rows;
+extern constinit const op_table onnx_pow_ops = pow_rows;
 
 } // namespace troupe

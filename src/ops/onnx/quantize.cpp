@@ -227,6 +227,6 @@ constexpr auto quantize_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table quantize_ops = quantize_rows;
+extern constinit const op_table onnx_quantize_ops = quantize_rows;
 
 } // namespace troupe

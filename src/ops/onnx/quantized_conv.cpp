@@ -209,6 +209,6 @@ constexpr auto quantized_conv_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table quantized_conv_ops = quantized_conv_rows;
+extern constinit const op_table onnx_quantized_conv_ops = quantized_conv_rows;
 
 } // namespace troupe

@@ -206,6 +206,6 @@ constexpr auto quantized_matmul_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table quantized_matmul_ops = quantized_matmul_rows;
+extern constinit const op_table onnx_quantized_matmul_ops = quantized_matmul_rows;
 
 } // namespace troupe

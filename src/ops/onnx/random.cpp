@@ -149,6 +149,6 @@ constexpr auto random_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table random_ops = random_rows;
+extern constinit const op_table onnx_random_ops = random_rows;
 
 } // namespace troupe

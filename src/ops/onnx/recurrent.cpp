@@ -305,6 +305,6 @@ constexpr auto recurrent_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table recurrent_ops = recurrent_rows;
+extern constinit const op_table onnx_recurrent_ops = recurrent_rows;
 
 } // namespace troupe

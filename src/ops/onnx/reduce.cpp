@@ -335,6 +335,6 @@ std::vector<bool> reduced_axes(const std::vector<int64_t>& axes, size_t rank, bo
   return reduced;
 }
 
-constinit const op_table reduce_ops = reduce_rows;
+extern constinit const op_table onnx_reduce_ops = reduce_rows;
 
 } // namespace troupe

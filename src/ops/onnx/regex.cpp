@@ -26,6 +26,6 @@ constexpr auto regex_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table regex_ops = regex_rows;
+extern constinit const op_table onnx_regex_ops = regex_rows;
 
 } // namespace troupe

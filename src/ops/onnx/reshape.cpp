@@ -139,6 +139,6 @@ constexpr auto reshape_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table reshape_ops = reshape_rows;
+extern constinit const op_table onnx_reshape_ops = reshape_rows;
 
 } // namespace troupe

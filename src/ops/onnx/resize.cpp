@@ -344,6 +344,6 @@ constexpr auto resize_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table resize_ops = resize_rows;
+extern constinit const op_table onnx_resize_ops = resize_rows;
 
 } // namespace troupe

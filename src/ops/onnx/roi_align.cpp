@@ -261,6 +261,6 @@ constexpr auto roi_align_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table roi_align_ops = roi_align_rows;
+extern constinit const op_table onnx_roi_align_ops = roi_align_rows;
 
 } // namespace troupe

@@ -103,6 +103,6 @@ constexpr auto rotary_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table rotary_ops = rotary_rows;
+extern constinit const op_table onnx_rotary_ops = rotary_rows;
 
 } // namespace troupe

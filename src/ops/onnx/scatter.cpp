@@ -208,6 +208,6 @@ constexpr auto scatter_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table scatter_ops = scatter_rows;
+extern constinit const op_table onnx_scatter_ops = scatter_rows;
 
 } // namespace troupe

@@ -293,6 +293,6 @@ constexpr auto select_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table select_ops = select_rows;
+extern constinit const op_table onnx_select_ops = select_rows;
 
 } // namespace troupe

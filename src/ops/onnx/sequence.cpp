@@ -298,6 +298,6 @@ constexpr auto sequence_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table sequence_ops = sequence_rows;
+extern constinit const op_table onnx_sequence_ops = sequence_rows;
 
 } // namespace troupe

@@ -274,6 +274,6 @@ constexpr auto shape_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table shape_ops = shape_rows;
+extern constinit const op_table onnx_shape_ops_ops = shape_rows;
 
 } // namespace troupe

@@ -163,6 +163,6 @@ constexpr auto slice_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table slice_ops = slice_rows;
+extern constinit const op_table onnx_slice_ops = slice_rows;
 
 } // namespace troupe

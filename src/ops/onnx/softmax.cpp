@@ -123,6 +123,6 @@ row_extent softmax_extent(const attributes& attrs, std::span<const int64_t> dims
   return {volume(dims.first(at)), dims[at], volume(dims.subspan(at + 1))};
 }
 
-constinit const op_table softmax_ops = softmax_rows;
+extern constinit const op_table onnx_softmax_ops = softmax_rows;
 
 } // namespace troupe

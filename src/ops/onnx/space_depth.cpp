@@ -104,6 +104,6 @@ constexpr auto space_depth_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table space_depth_ops = space_depth_rows;
+extern constinit const op_table onnx_space_depth_ops = space_depth_rows;
 
 } // namespace troupe

@@ -181,6 +181,6 @@ constexpr auto spectral_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table spectral_ops = spectral_rows;
+extern constinit const op_table onnx_spectral_ops = spectral_rows;
 
 } // namespace troupe

@@ -228,6 +228,6 @@ void give_parts(kernel_context& c, std::span<const text_parts> all, std::string_
       *out++ = p < parts.size() ? parts[p] : filler;
 }
 
-constinit const op_table text_ops = text_rows;
+extern constinit const op_table onnx_text_ops = text_rows;
 
 } // namespace troupe

@@ -140,6 +140,6 @@ constexpr auto tf_idf_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table tf_idf_ops = tf_idf_rows;
+extern constinit const op_table onnx_tf_idf_ops = tf_idf_rows;
 
 } // namespace troupe

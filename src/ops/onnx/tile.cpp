@@ -61,6 +61,6 @@ constexpr auto tile_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table tile_ops = tile_rows;
+extern constinit const op_table onnx_tile_ops = tile_rows;
 
 } // namespace troupe

@@ -103,6 +103,6 @@ constexpr auto top_k_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table top_k_ops = top_k_rows;
+extern constinit const op_table onnx_top_k_ops = top_k_rows;
 
 } // namespace troupe

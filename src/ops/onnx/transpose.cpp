@@ -57,6 +57,6 @@ constexpr auto transpose_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table transpose_ops = transpose_rows;
+extern constinit const op_table onnx_transpose_ops = transpose_rows;
 
 } // namespace troupe

@@ -173,6 +173,6 @@ constexpr auto unary_rows = all_rows(std::make_index_sequence<scalar_functions.s
 
 } // namespace
 
-constinit const op_table unary_ops = unary_rows;
+extern constinit const op_table onnx_unary_ops = unary_rows;
 
 } // namespace troupe

@@ -80,6 +80,6 @@ constexpr auto variadic_rows = std::to_array<op_def>({
 
 } // namespace
 
-constinit const op_table variadic_ops = variadic_rows;
+extern constinit const op_table onnx_variadic_ops = variadic_rows;
 
 } // namespace troupe
