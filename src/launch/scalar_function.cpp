@@ -1,6 +1,6 @@
 // How GPUs run scalar functions, and elementwise operators that are several of them or depend on more than attributes.
 #include "launch/elementwise.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "tensor/convert.hpp"
 
@@ -77,12 +77,6 @@ std::vector<implementation<launch_rule>> rules_of(std::index_sequence<Row...>) {
   return rules;
 }
 
-} // namespace
-
-std::vector<implementation<launch_rule>> scalar_rules() {
-  return rules_of(std::make_index_sequence<scalar_functions.size()>());
-}
-
 /// From opset 11 on bounds are inputs of one element; the type's lowest and largest number stand for those that are
 /// absent.
 launch_lists clip_launches(const gpu_call& call) {
@@ -140,5 +134,16 @@ launch_lists mean_launches(const gpu_call& call) {
   steps.push_back({scalar_code::divide, sum, -1});
   return launch_chain(call, {steps, {static_cast<float>(inputs)}});
 }
+
+} // namespace
+
+std::vector<implementation<launch_rule>> scalar_rules() {
+  return rules_of(std::make_index_sequence<scalar_functions.size()>());
+}
+
+extern constinit const launch_rows scalar_function_rules = {
+    {"", "BitShift", bit_shift_launches}, {"", "Clip", clip_launches, 11}, {"", "Mean", mean_launches},
+    {"", "PRelu", old_prelu_launches},    {"", "Pow", power_launches, 7},
+};
 
 } // namespace troupe
