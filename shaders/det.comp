@@ -1,6 +1,6 @@
 #version 450
-// Det by elimination with partial pivoting, in double (src/ops/det.cpp). A group has a matrix, which it takes apart in
-// scratch memory.
+// Det by elimination with partial pivoting, in double (src/ops/onnx/det.cpp). A group has a matrix, which it takes
+// apart in scratch memory.
 // Variants: f32 f16 f64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,7 +1,7 @@
 #version 450
 // A chain of float functions over operands that broadcast together: one step for a lone Relu or Add, up to 16 for a
-// fused chain (src/ops/fused_elementwise.hpp). The chain is in specialisation constants, so the driver compiles
-// straight code: see elementwise_program.glsl. Inputs that are absent are bound to the first one.
+// fused chain (src/ops/composed/fused_elementwise.hpp). The chain is in specialisation constants, so the driver
+// compiles straight code: see elementwise_program.glsl. Inputs that are absent are bound to the first one.
 // Variants: f32_single f32_1 f32_4 f32_16 f16_single f16_1 f16_4 f16_16
 #extension GL_GOOGLE_include_directive : require
 #if defined(TROUPE_f32_single) || defined(TROUPE_f32_1) || defined(TROUPE_f32_4) || defined(TROUPE_f32_16)

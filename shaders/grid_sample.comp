@@ -1,6 +1,6 @@
 #version 450
-// GridSample: y[n, c, o] is x[n, c] at the place that grid[n, o] names; src/ops/grid_sample.cpp has the formulas. One
-// invocation an element. Constants: 0 the mode, 1 what is outside (parameters/grid_sample.h), 2 whether ±1 are the
+// GridSample: y[n, c, o] is x[n, c] at the place that grid[n, o] names; src/ops/onnx/grid_sample.cpp has the formulas.
+// One invocation an element. Constants: 0 the mode, 1 what is outside (parameters/grid_sample.h), 2 whether ±1 are the
 // middles of the outermost elements.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require

@@ -1,6 +1,6 @@
 #version 450
-// LinearAttention (src/ops/linear_attention.cpp): the columns of a state never meet, so an invocation has one of them,
-// and runs through all steps. States are float32, in scratch memory. Constants: 0 flags
+// LinearAttention (src/ops/onnx/linear_attention.cpp): the columns of a state never meet, so an invocation has one of
+// them, and runs through all steps. States are float32, in scratch memory. Constants: 0 flags
 // (parameters/linear_attention.h).
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require

@@ -1,6 +1,6 @@
 #version 450
-// Products of few rows by up to two matrices of packed weights (src/ops/matmul_nbits.cpp), bound by reading the codes
-// once; see projections.glsl: Y[m, n] = Σ over the blocks of scale · Σ A[m, k] · (code − zero).
+// Products of few rows by up to two matrices of packed weights (src/ops/contrib/matmul_nbits.cpp), bound by reading the
+// codes once; see projections.glsl: Y[m, n] = Σ over the blocks of scale · Σ A[m, k] · (code − zero).
 //
 // An invocation adds up every LANES-th chunk of eight depths, UNROLL of each column at a time, the next ones on their
 // way meanwhile. A chunk is within one block.

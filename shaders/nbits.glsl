@@ -1,5 +1,5 @@
 // Weights of com.microsoft.MatMulNBits as kernels read them: codes of 4 or 8 bits along the depth, with a scale and a
-// zero point for each block (src/ops/matmul_nbits.cpp). A column's codes are whole words, since blocks are.
+// zero point for each block (src/ops/contrib/matmul_nbits.cpp). A column's codes are whole words, since blocks are.
 //
 // Constants: 0 bits of a code; 1 zero points (parameters/nbits.h).
 #ifndef TROUPE_NBITS

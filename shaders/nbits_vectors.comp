@@ -1,6 +1,6 @@
 #version 450
-// Products of one row by up to three matrices of packed weights (src/ops/matmul_nbits.cpp) whose columns are whole
-// vectors of 16 bytes; see projections.glsl: Y[n] = Σ over the blocks of scale · Σ A[k] · (code − zero).
+// Products of one row by up to three matrices of packed weights (src/ops/contrib/matmul_nbits.cpp) whose columns are
+// whole vectors of 16 bytes; see projections.glsl: Y[n] = Σ over the blocks of scale · Σ A[k] · (code − zero).
 // matmul_nbits.comp has no such conditions.
 //
 // An invocation adds up every LANES-th vector of codes, UNROLL of each column at a time, the next ones on their way

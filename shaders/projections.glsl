@@ -1,5 +1,5 @@
-// Products of few rows by up to three matrices, the rows perhaps normalised first (src/ops/projections.cpp): what
-// kernels of float matrices (projections.comp) and of packed ones (matmul_nbits.comp) share.
+// Products of few rows by up to three matrices, the rows perhaps normalised first (src/ops/composed/projections.cpp):
+// what kernels of float matrices (projections.comp) and of packed ones (matmul_nbits.comp) share.
 //
 // Columns are dealt out in slots of COLUMNS, part after part; if they are gated, a slot has as many of part 0 as of
 // part 1, in turn. A team of LANES invocations computes a slot for all rows. Each group normalises the rows for itself,

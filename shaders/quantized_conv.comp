@@ -1,7 +1,7 @@
 #version 450
 // Convolutions of bytes with scales as implicit matrix products, any layout, groups and up to three spatial axes
-// (src/ops/fused_quantized.cpp). See gemm_tiled.glsl. The variant says how four bytes are multiplied: dot by an
-// instruction of the device's, plain one by one.
+// (src/ops/composed/fused_quantized.cpp). See gemm_tiled.glsl. The variant says how four bytes are multiplied: dot by
+// an instruction of the device's, plain one by one.
 // Variants: plain dot
 #extension GL_GOOGLE_include_directive : require
 #include "gemm.glsl"

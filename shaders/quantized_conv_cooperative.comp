@@ -1,6 +1,6 @@
 #version 450
 // Convolutions of bytes with scales as implicit matrix products, any layout, groups and up to three spatial axes
-// (src/ops/fused_quantized.cpp) by cooperative matrices. See gemm_cooperative.glsl.
+// (src/ops/composed/fused_quantized.cpp) by cooperative matrices. See gemm_cooperative.glsl.
 // Variants: i8_1x1 i8_1x2 i8_2x2 i8_4x2
 // Compiled twice: see group_matrix.glsl.
 #extension GL_GOOGLE_include_directive : require

@@ -1,7 +1,7 @@
 #version 450
 // Convolutions of bytes with scales and one input channel a group, any layout and multiplier
-// (src/ops/fused_quantized.cpp): what depthwise.comp is for floats, and parts as it does. An invocation's four channels
-// are a word.
+// (src/ops/composed/fused_quantized.cpp): what depthwise.comp is for floats, and parts as it does. An invocation's four
+// channels are a word.
 // Variants: i8
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

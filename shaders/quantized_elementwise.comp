@@ -1,7 +1,7 @@
 #version 450
 // Elementwise chains (elementwise_program.glsl) whose operands are floats, or bytes that are dequantised first, and
-// whose result may be quantised (src/ops/fused_quantized_elementwise.cpp). An invocation computes single elements, or
-// four neighbours at once where no operand walks by strides.
+// whose result may be quantised (src/ops/composed/fused_quantized_elementwise.cpp). An invocation computes single
+// elements, or four neighbours at once where no operand walks by strides.
 //
 // Constants (parameters/quantized_elementwise.h): 20 the operands' kinds; 21 the result's; 22 whether elements come in
 // fours. Bindings: three for each operand (elements, scale, zero point), then the result's scale, its zero point, and

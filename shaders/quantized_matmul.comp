@@ -1,5 +1,5 @@
 #version 450
-// Matrix products of bytes with scales (src/ops/fused_quantized.cpp). See gemm_tiled.glsl.
+// Matrix products of bytes with scales (src/ops/composed/fused_quantized.cpp). See gemm_tiled.glsl.
 // The variant says how four bytes are multiplied: dot by an instruction of the device's, plain one by one.
 // Variants: plain dot
 #extension GL_GOOGLE_include_directive : require

@@ -1,5 +1,5 @@
 #version 450
-// Matrix products of bytes with scales (src/ops/fused_quantized.cpp) by cooperative matrices. See
+// Matrix products of bytes with scales (src/ops/composed/fused_quantized.cpp) by cooperative matrices. See
 // gemm_cooperative.glsl.
 // Variants: i8_1x1 i8_1x2 i8_2x2 i8_4x2
 // Compiled twice: see group_matrix.glsl.

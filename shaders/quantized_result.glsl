@@ -1,5 +1,5 @@
-// What follows sums of products of bytes (src/ops/fused_quantized.cpp), and the bindings from the third on that it
-// takes.
+// What follows sums of products of bytes (src/ops/composed/fused_quantized.cpp), and the bindings from the third on
+// that it takes.
 //
 //   y = act(sum · (a_scale · b_scale) + bias)      quantised: saturate(⌊y · (1 / y_scale)⌉ + y_zero)
 //   with a residual: z = saturate(⌊limited((y − y_zero) · y_scale + (r − r_zero) · r_scale) / z_scale⌉ + z_zero)

@@ -1,6 +1,6 @@
 #version 450
 // One axis of a Resize whose taps are many (antialias) or are weighted anew (exclude_outside), or that leaves its input
-// (tf_crop_and_resize): src/ops/resample.cpp has the formulas. One invocation a result; the other axes are other
+// (tf_crop_and_resize): src/ops/onnx/resample.cpp has the formulas. One invocation a result; the other axes are other
 // launches, with float32 between them. Constants: 0 flags (parameters/resample.h).
 // Variants: f32_f32 f16_f32 f32_f16 f16_f16
 #extension GL_GOOGLE_include_directive : require

@@ -1,6 +1,6 @@
 #version 450
-// RoiAlign: the mean or the largest of samples in each bin of a region; src/ops/roi_align.cpp has the formulas. One
-// invocation an element. What the CPU refuses, a region of no image or one that needs too many samples, is NaN.
+// RoiAlign: the mean or the largest of samples in each bin of a region; src/ops/onnx/roi_align.cpp has the formulas.
+// One invocation an element. What the CPU refuses, a region of no image or one that needs too many samples, is NaN.
 // Constants: 0 the largest, not the mean; 1 half-pixel coordinates.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require

@@ -5,7 +5,7 @@
 // buffer (dynamic_calls.hpp); a slot adds memory and command buffers (chunk_recorder.hpp).
 #pragma once
 
-#include "ops/input_conversion.hpp"
+#include "ops/composed/input_conversion.hpp"
 #include "vulkan/device_weights.hpp"
 #include "vulkan/dynamic_calls.hpp"
 #include "vulkan/pipelines.hpp"

@@ -2,7 +2,7 @@
 
 #include "base/parallel.hpp"
 #include "base/shared_work.hpp"
-#include "ops/input_conversion.hpp"
+#include "ops/composed/input_conversion.hpp"
 #include "vulkan/cache_growth.hpp"
 #include "vulkan/chunk_times.hpp"
 #include "vulkan/device_choice.hpp"

@@ -9,4 +9,4 @@ PARAMETERS(roi_align) {
   float scale;
 };
 
-CONSTANT roi_most_samples = 512; // as in src/ops/roi_align.cpp
+CONSTANT roi_most_samples = 512; // as in src/ops/onnx/roi_align.cpp

@@ -1,5 +1,5 @@
 // Softmax attention on floats: Y = softmax(scale · Q · Kᵀ + mask) · V, head by head (the operators:
-// ops/fused_attention.cpp, ops/attention.cpp).
+// ops/composed/fused_attention.cpp, ops/onnx/attention.cpp).
 //
 // One query position (a decode step) is a row of dot products and a weighted sum of V's rows. More are two small matrix
 // products a block of rows, through oneDNN's single-threaded product; heads and blocks go to the threads.

@@ -1,5 +1,5 @@
-// A call of attention as the CPU's kernel sees it: of troupe.Attention (ops/fused_attention.cpp) or of ONNX's Attention
-// (ops/attention.cpp).
+// A call of attention as the CPU's kernel sees it: of troupe.Attention (ops/composed/fused_attention.cpp) or of ONNX's
+// Attention (ops/onnx/attention.cpp).
 #pragma once
 
 #include "cpu/kernel.hpp"

@@ -2,7 +2,7 @@
 // well: pool.cpp.
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
-#include "ops/pool.hpp"
+#include "ops/onnx/pool.hpp"
 
 #include <functional>
 #include <numeric>

@@ -3,7 +3,7 @@
 //
 // Works in memory order, so that every operand may be plain or channels-last; an input that neither is laid out like
 // the output nor is repeated along its innermost axis is gathered element by element.
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 
 #include "base/parallel.hpp"
 #include "cpu/fast_functions.hpp"

@@ -3,7 +3,7 @@
 #include "base/parallel.hpp"
 #include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "ops/operand_walk.hpp"
 #include "ops/quantization.hpp"
 

@@ -3,7 +3,7 @@
 #include "cpu/int8_tiles.hpp"
 #include "cpu/int8_weights.hpp"
 #include "cpu/kernels.hpp"
-#include "ops/matrix_stack.hpp"
+#include "ops/onnx/matrix_stack.hpp"
 
 #include <optional>
 

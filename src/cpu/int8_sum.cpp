@@ -1,8 +1,8 @@
-// Products and convolutions of bytes that end in a sum with a residual (ops/fused_quantized.cpp), as the two nodes that
-// they stand for: the product writes its bytes where the result goes, then the sum takes their place.
+// Products and convolutions of bytes that end in a sum with a residual (ops/composed/fused_quantized.cpp), as the two
+// nodes that they stand for: the product writes its bytes where the result goes, then the sum takes their place.
 #include "cpu/int8_finish.hpp"
 #include "cpu/kernels.hpp"
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 
 #include <cmath>
 

@@ -4,7 +4,7 @@
 // · code − zero · Σ a): codes are multiplied as they come, A having been sorted into elements of low and high halves of
 // a byte before; sums of a block's A are made once. Zero points that are not given are the same for all codes, and are
 // taken off each. With more rows, tiles of columns are dequantised into a core's cache and multiplied by oneDNN.
-#include "ops/matmul_nbits.hpp"
+#include "ops/contrib/matmul_nbits.hpp"
 #include "base/parallel.hpp"
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"

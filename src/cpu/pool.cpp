@@ -1,7 +1,7 @@
 // Maxima of windows and planes, and means of planes, of floats, plain or channels-last. oneDNN's maxima drop NaN and
 // take the lowest finite number for −inf, so that elements are looked at first; its means add floats one after the
 // other, which loses three digits of a large plane.
-#include "ops/pool.hpp"
+#include "ops/onnx/pool.hpp"
 #include "base/parallel.hpp"
 #include "base/round_up.hpp"
 #include "cpu/kernels.hpp"

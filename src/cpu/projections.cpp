@@ -1,10 +1,10 @@
 // troupe.Projections and troupe.AttentionProjection on the CPU: the kernels of their parts, one after the other. What a
 // part hands on stays in memory of the kernel's own; nothing would be gained by more, since the products are bound by
 // their weights.
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "cpu/kernel_list.hpp"
 #include "cpu/kernels.hpp"
-#include "ops/fused_attention.hpp"
+#include "ops/composed/fused_attention.hpp"
 
 namespace troupe {
 namespace {

@@ -1,5 +1,5 @@
-// LSTM, GRU and RNN layers of floats (the operators: ops/recurrent.cpp), with their default activations, an RNN's also
-// Relu; whole sequences.
+// LSTM, GRU and RNN layers of floats (the operators: ops/onnx/recurrent.cpp), with their default activations, an RNN's
+// also Relu; whole sequences.
 //
 // The input part of all steps is one product, to which the biases are added. A step adds h · Rᵀ. Rᵀ is packed as
 // [gates, panels, H, P]: the P = 64 units of a panel stay in registers while the state's elements pass, and memory is

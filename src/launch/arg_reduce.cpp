@@ -1,5 +1,5 @@
 // GPU kernels of ArgMax and ArgMin (shaders/arg_reduce.comp).
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
 #include "ops/op.hpp"
@@ -33,12 +33,9 @@ launch_lists arg_launches(const gpu_call& call, bool largest) {
 
 } // namespace
 
-launch_lists arg_max_launches(const gpu_call& call) {
-  return arg_launches(call, true);
-}
-
-launch_lists arg_min_launches(const gpu_call& call) {
-  return arg_launches(call, false);
-}
+extern constinit const launch_rows arg_reduce_rules = {
+    {"", "ArgMax", [](const gpu_call& c) { return arg_launches(c, true); }},
+    {"", "ArgMin", [](const gpu_call& c) { return arg_launches(c, false); }},
+};
 
 } // namespace troupe

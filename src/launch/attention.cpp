@@ -2,7 +2,7 @@
 // (shaders/attention_matrices.comp); otherwise tiles in shared memory (attention_tiles.cpp). Few queries:
 // attention_row.cpp.
 #include "launch/attention.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "ops/head_layout.hpp"
 #include "tensor/shape.hpp"
@@ -290,9 +290,7 @@ attention_call fused_attention_call(const gpu_call& call) {
   return c;
 }
 
-launch_lists fused_attention_launches(const gpu_call& call) {
-  return launch_attention(call, fused_attention_call(call));
-}
+namespace {
 
 /// Copies of all keys, and scores of past ones, are only for calls that have both in outputs 1 and 2, of the type of
 /// all operands.
@@ -328,5 +326,12 @@ launch_lists attention_launches(const gpu_call& call) {
     fail(errc::invalid_input, "attn_mask has {} columns, but there are {} keys", c.mask_keys, c.keys);
   return launch_attention(call, c);
 }
+
+} // namespace
+
+extern constinit const launch_rows attention_rules = {
+    {"", "Attention", attention_launches},
+    {"troupe", "Attention", [](const gpu_call& c) { return launch_attention(c, fused_attention_call(c)); }},
+};
 
 } // namespace troupe

@@ -2,11 +2,11 @@
 // attention and the product, one after the other.
 #include "base/round_up.hpp"
 #include "launch/attention.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/part_launches.hpp"
 #include "launch/product.hpp"
 #include "ops/activation.hpp"
-#include "ops/fused_attention.hpp"
+#include "ops/composed/fused_attention.hpp"
 #include "ops/head_layout.hpp"
 
 #include <algorithm>
@@ -116,8 +116,6 @@ bool pays(const gpu_call& call, const attention_call& c, const projection_group&
          c.keys * (c.width + c.value_width) * element <= many_bytes;
 }
 
-} // namespace
-
 launch_lists attention_projection_launches(const gpu_call& call) {
   launch_lists lists = launches_of_parts(call, parts_of_attention_projection(call.attrs, call.inputs, call.outputs));
   if (lists.empty())
@@ -129,5 +127,11 @@ launch_lists attention_projection_launches(const gpu_call& call) {
     lists.insert(pays(call, c, *g) ? lists.begin() : lists.end(), std::move(*list));
   return lists;
 }
+
+} // namespace
+
+extern constinit const launch_rows attention_projection_rules = {
+    {"troupe", "AttentionProjection", attention_projection_launches},
+};
 
 } // namespace troupe

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Positions of such a call's inputs (src/ops/fused_quantized.cpp).
+/// Positions of such a call's inputs (src/ops/composed/fused_quantized.cpp).
 struct byte_inputs {
   static constexpr size_t a = 0, b = 1, a_scale = 2, b_scale = 3, a_zero = 4, b_zero = 5, bias = 6, y_scale = 7,
                           y_zero = 8, r = 9, r_scale = 10, r_zero = 11, z_scale = 12, z_zero = 13;

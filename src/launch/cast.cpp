@@ -1,6 +1,6 @@
 // GPU launches of Cast and CastLike: shaders/cast.comp has a variant for each pair of usual element types,
 // shaders/convert.comp converts any type into any other, a variant a pair of widths.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 
 #include <algorithm>
@@ -61,8 +61,6 @@ std::optional<cast_kernel> any_kernel(dtype from, dtype to, bool saturates, cons
                      bits_of(to) < 8 ? 512 : 256};
 }
 
-} // namespace
-
 launch_lists cast_launches(const gpu_call& call) {
   const dtype from = call.inputs.at(0).type, to = call.outputs.at(0).type;
   auto kernel = usual_kernel(from, to, call.gpu);
@@ -84,5 +82,12 @@ launch_lists cast_launches(const gpu_call& call) {
   }
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows cast_rules = {
+    {"", "Cast", cast_launches},
+    {"", "CastLike", cast_launches},
+};
 
 } // namespace troupe

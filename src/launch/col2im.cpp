@@ -1,5 +1,5 @@
 // GPU launch of Col2Im (shaders/col2im.comp): an invocation an element of the images.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 #include "ops/window.hpp"
@@ -7,6 +7,7 @@
 #include <algorithm>
 
 namespace troupe {
+namespace {
 
 launch_lists col2im_launches(const gpu_call& call) {
   const operand &x = call.inputs.at(0), &y = call.outputs.at(0);
@@ -31,5 +32,11 @@ launch_lists col2im_launches(const gpu_call& call) {
                                      .pad = {d.pad_begin, h.pad_begin, w.pad_begin}});
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows col2im_rules = {
+    {"", "Col2Im", col2im_launches},
+};
 
 } // namespace troupe

@@ -1,8 +1,8 @@
 #include "launch/contraction.hpp"
 
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
-#include "ops/einsum.hpp"
+#include "ops/onnx/einsum.hpp"
 
 namespace troupe {
 namespace {
@@ -50,8 +50,8 @@ launch_lists contraction_launches(const gpu_call& call, const std::string& equat
   return single_list(b);
 }
 
-launch_lists einsum_launches(const gpu_call& call) {
-  return contraction_launches(call, call.attrs.text("equation", ""));
-}
+extern constinit const launch_rows contraction_rules = {
+    {"", "Einsum", [](const gpu_call& c) { return contraction_launches(c, c.attrs.text("equation", "")); }},
+};
 
 } // namespace troupe

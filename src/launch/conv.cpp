@@ -2,9 +2,9 @@
 // (shaders/conv.comp), and kernels of their own for depthwise and transposed convolution. Transposed convolutions whose
 // windows tile the output are plain products too.
 #include "launch/convolution.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
-#include "ops/conv_transpose.hpp"
+#include "ops/onnx/conv_transpose.hpp"
 #include "ops/pack.hpp"
 
 #include <algorithm>
@@ -174,8 +174,6 @@ std::optional<float_product> tiling_product(const gpu_call& call, const window_a
   return p;
 }
 
-} // namespace
-
 launch_lists conv_launches(const gpu_call& call) {
   const auto variant = product_variant(call.inputs[0].type, call.gpu);
   if (!variant || !addressable(call))
@@ -248,5 +246,14 @@ launch_lists conv_transpose_launches(const gpu_call& call) {
     lists.push_back(std::move(*list));
   return lists;
 }
+
+} // namespace
+
+extern constinit const launch_rows conv_rules = {
+    {"", "Conv", conv_launches, 1, true},
+    {"", "ConvTranspose", conv_transpose_launches},
+    {"troupe", "Conv", conv_launches, 1, true},
+    {"troupe", "ConvTranspose", conv_transpose_launches},
+};
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 // GPU launch rules of the operators that are strided copies: Transpose, Slice, Expand, Tile, Split, DepthToSpace,
 // SpaceToDepth, BitCast, troupe.Reorder; and of Concat and troupe.Append, whose pieces are read by one launch that
 // writes the output densely.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 #include "ops/head_layout.hpp"
@@ -104,8 +104,6 @@ launch_lists copy_pieces(const gpu_call& call, const line_concat& c) {
   return copy_launches(call, "concat", copies);
 }
 
-} // namespace
-
 launch_lists concat_launches(const gpu_call& call) {
   const auto c = lines_of(call);
   if (c && call.outputs[0].bytes() > call.gpu.max_binding_bytes)
@@ -165,28 +163,24 @@ launch_lists depth_to_space_launches(const gpu_call& call) {
   return launch_copies_by(call, "depth_to_space", depth_to_space_copies);
 }
 
-launch_lists expand_launches(const gpu_call& call) {
-  return launch_copies_by(call, "expand", expand_copies);
-}
-
-launch_lists slice_launches(const gpu_call& call) {
-  return launch_copies_by(call, "slice", slice_copies);
-}
-
 launch_lists space_to_depth_launches(const gpu_call& call) {
   return launch_copies_by(call, "space_to_depth", space_to_depth_copies);
 }
 
-launch_lists split_launches(const gpu_call& call) {
-  return launch_copies_by(call, "split", split_copies);
-}
+} // namespace
 
-launch_lists tile_launches(const gpu_call& call) {
-  return launch_copies_by(call, "tile", tile_copies);
-}
-
-launch_lists transpose_launches(const gpu_call& call) {
-  return launch_copies_by(call, "transpose", transpose_copies);
-}
+extern constinit const launch_rows copy_rules = {
+    {"", "BitCast", bit_cast_launches},
+    {"", "Concat", concat_launches},
+    {"", "DepthToSpace", depth_to_space_launches},
+    {"", "Expand", [](const gpu_call& c) { return launch_copies_by(c, "expand", expand_copies); }},
+    {"", "Slice", [](const gpu_call& c) { return launch_copies_by(c, "slice", slice_copies); }},
+    {"", "SpaceToDepth", space_to_depth_launches},
+    {"", "Split", [](const gpu_call& c) { return launch_copies_by(c, "split", split_copies); }},
+    {"", "Tile", [](const gpu_call& c) { return launch_copies_by(c, "tile", tile_copies); }},
+    {"", "Transpose", [](const gpu_call& c) { return launch_copies_by(c, "transpose", transpose_copies); }},
+    {"troupe", "Append", append_launches},
+    {"troupe", "Reorder", reorder_launches},
+};
 
 } // namespace troupe

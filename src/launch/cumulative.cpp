@@ -1,5 +1,5 @@
 // GPU kernel of CumSum and CumProd along an axis that the host knows (shaders/cumulative.comp).
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
@@ -34,12 +34,9 @@ launch_lists cumulative_launches(const gpu_call& call, bool product) {
 
 } // namespace
 
-launch_lists cum_prod_launches(const gpu_call& call) {
-  return cumulative_launches(call, true);
-}
-
-launch_lists cum_sum_launches(const gpu_call& call) {
-  return cumulative_launches(call, false);
-}
+extern constinit const launch_rows cumulative_rules = {
+    {"", "CumProd", [](const gpu_call& c) { return cumulative_launches(c, true); }},
+    {"", "CumSum", [](const gpu_call& c) { return cumulative_launches(c, false); }},
+};
 
 } // namespace troupe

@@ -1,12 +1,13 @@
 // GPU launches of DeformConv (shaders/deform_conv.comp): what the taps meet, then its products with the filters.
 #include "graph/dim.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 #include "ops/window.hpp"
 
 #include <algorithm>
 
 namespace troupe {
+namespace {
 
 launch_lists deform_conv_launches(const gpu_call& call) {
   constexpr size_t bias_input = 3, mask_input = 4;
@@ -52,5 +53,11 @@ launch_lists deform_conv_launches(const gpu_call& call) {
   add(shader::deform_products, y.size(), b.out(0), scratch);
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows deform_conv_rules = {
+    {"", "DeformConv", deform_conv_launches},
+};
 
 } // namespace troupe

@@ -1,10 +1,11 @@
 // GPU launch of Det (shaders/det.comp): a group a matrix.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 
 #include <algorithm>
 
 namespace troupe {
+namespace {
 
 launch_lists det_launches(const gpu_call& call) {
   const operand &x = call.inputs.at(0), &y = call.outputs.at(0);
@@ -17,5 +18,11 @@ launch_lists det_launches(const gpu_call& call) {
   l.params = words_of(shader::det{.count = y.size(), .n = x.dims.back()});
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows det_rules = {
+    {"", "Det", det_launches},
+};
 
 } // namespace troupe

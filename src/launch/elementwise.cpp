@@ -1,7 +1,7 @@
 #include "launch/elementwise.hpp"
 
 #include "launch/broadcast.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 
 #include <algorithm>
 
@@ -88,8 +88,9 @@ launch_lists launch_doubles(const gpu_call& call, scalar_code code, const std::v
              : launch_lists{};
 }
 
-launch_lists fused_elementwise_launches(const gpu_call& call) {
-  return launch_chain(call, parse_elementwise(call.attrs, call.inputs.size()));
-}
+extern constinit const launch_rows elementwise_rules = {
+    {"troupe", "Elementwise",
+     [](const gpu_call& c) { return launch_chain(c, parse_elementwise(c.attrs, c.inputs.size())); }},
+};
 
 } // namespace troupe

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "launch/launch_table.hpp"
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 
 #include "launch/product.hpp"
 #include "launch/rotary.hpp"
-#include "ops/matmul_nbits.hpp"
+#include "ops/contrib/matmul_nbits.hpp"
 
 namespace troupe {
 

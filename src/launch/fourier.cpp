@@ -1,6 +1,6 @@
 // GPU launches of DFT and STFT (shaders/fourier.comp): lines of a power of two by halves in shared memory, others by
 // the definition.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 #include "ops/op.hpp"
@@ -74,12 +74,6 @@ launch_lists launch_dft(const gpu_call& call, int64_t axis) {
                         volume(std::span(x).first(at)) * inner, flags);
 }
 
-} // namespace
-
-launch_lists dft_17_launches(const gpu_call& call) {
-  return launch_dft(call, call.attrs.integer("axis", 1));
-}
-
 launch_lists dft_launches(const gpu_call& call) {
   if (!call.has_input(2))
     return launch_dft(call, -2);
@@ -117,5 +111,13 @@ launch_lists stft_launches(const gpu_call& call) {
                          .out_step = 1},
                         signal[0] * frames, flags);
 }
+
+} // namespace
+
+extern constinit const launch_rows fourier_rules = {
+    {"", "DFT", [](const gpu_call& c) { return launch_dft(c, c.attrs.integer("axis", 1)); }},
+    {"", "DFT", dft_launches, 20},
+    {"", "STFT", stft_launches},
+};
 
 } // namespace troupe

@@ -2,7 +2,7 @@
 //
 // Gather's data may be longer than a binding: it is read in slabs, one launch a slab, each writing only the words that
 // it has read.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 #include "ops/movement.hpp"
@@ -10,6 +10,7 @@
 #include <algorithm>
 
 namespace troupe {
+namespace {
 
 launch_lists gather_launches(const gpu_call& call) {
   const operand &data = call.inputs[0], &indices = call.inputs[1], &out = call.outputs[0];
@@ -103,5 +104,13 @@ launch_lists gather_nd_launches(const gpu_call& call) {
   l.params = words_of(block);
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows gather_rules = {
+    {"", "Gather", gather_launches},
+    {"", "GatherElements", gather_elements_launches},
+    {"", "GatherND", gather_nd_launches},
+};
 
 } // namespace troupe

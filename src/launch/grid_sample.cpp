@@ -1,11 +1,12 @@
 // GPU launch of GridSample (shaders/grid_sample.comp): an invocation an element.
-#include "ops/grid_sample.hpp"
-#include "launch/launches.hpp"
+#include "ops/onnx/grid_sample.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 
 #include <algorithm>
 
 namespace troupe {
+namespace {
 
 static_assert(shader::is(sample_mode::nearest, shader::grid_nearest) &&
               shader::is(sample_mode::linear, shader::grid_linear) &&
@@ -36,5 +37,11 @@ launch_lists grid_sample_launches(const gpu_call& call) {
   l.params = words_of(block);
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows grid_sample_rules = {
+    {"", "GridSample", grid_sample_launches},
+};
 
 } // namespace troupe

@@ -2,7 +2,7 @@
 // where each workgroup has whole slices, or two if slices are too few to fill the device: the moments of parts, and the
 // result from them.
 #include "base/round_up.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
 #include "ops/activation.hpp"
@@ -242,8 +242,6 @@ launch_lists slice_norm_launches(const gpu_call& call, int64_t groups) {
   return lists;
 }
 
-} // namespace
-
 launch_lists instance_norm_launches(const gpu_call& call) {
   return slice_norm_launches(call, call.inputs.at(0).dims.at(1));
 }
@@ -251,5 +249,14 @@ launch_lists instance_norm_launches(const gpu_call& call) {
 launch_lists group_norm_launches(const gpu_call& call) {
   return slice_norm_launches(call, call.attrs.integer("num_groups"));
 }
+
+} // namespace
+
+extern constinit const launch_rows group_norm_rules = {
+    {"", "GroupNormalization", group_norm_launches},
+    {"", "InstanceNormalization", instance_norm_launches},
+    {"troupe", "GroupNormalization", group_norm_launches},
+    {"troupe", "InstanceNormalization", instance_norm_launches},
+};
 
 } // namespace troupe

@@ -1,5 +1,5 @@
 // GPU launches of MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv (shaders/integer_product.glsl).
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 #include "ops/window.hpp"
 
@@ -128,20 +128,11 @@ launch_lists conv(const gpu_call& call, const positions& at) {
 
 } // namespace
 
-launch_lists matmul_integer_launches(const gpu_call& call) {
-  return matmul(call, matmul_integer);
-}
-
-launch_lists qlinear_matmul_launches(const gpu_call& call) {
-  return matmul(call, qlinear_matmul);
-}
-
-launch_lists conv_integer_launches(const gpu_call& call) {
-  return conv(call, conv_integer);
-}
-
-launch_lists qlinear_conv_launches(const gpu_call& call) {
-  return conv(call, qlinear_conv);
-}
+extern constinit const launch_rows integer_product_rules = {
+    {"", "ConvInteger", [](const gpu_call& c) { return conv(c, conv_integer); }},
+    {"", "MatMulInteger", [](const gpu_call& c) { return matmul(c, matmul_integer); }},
+    {"", "QLinearConv", [](const gpu_call& c) { return conv(c, qlinear_conv); }},
+    {"", "QLinearMatMul", [](const gpu_call& c) { return matmul(c, qlinear_matmul); }},
+};
 
 } // namespace troupe

@@ -1,6 +1,6 @@
 // GPU kernels of LayerNormalization and RMSNormalization: one launch that reads the operand once
 // (shaders/layer_norm.comp).
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
 #include "ops/op.hpp"
@@ -74,12 +74,9 @@ launch_lists norm_launches(const gpu_call& call, bool centred) {
 
 } // namespace
 
-launch_lists layer_norm_launches(const gpu_call& call) {
-  return norm_launches(call, true);
-}
-
-launch_lists rms_norm_launches(const gpu_call& call) {
-  return norm_launches(call, false);
-}
+extern constinit const launch_rows layer_norm_rules = {
+    {"", "LayerNormalization", [](const gpu_call& c) { return norm_launches(c, true); }},
+    {"", "RMSNormalization", [](const gpu_call& c) { return norm_launches(c, false); }},
+};
 
 } // namespace troupe

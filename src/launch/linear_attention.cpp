@@ -1,11 +1,12 @@
 // GPU launch of LinearAttention (shaders/linear_attention.comp): an invocation a column of a state.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 namespace troupe {
+namespace {
 
 launch_lists linear_attention_launches(const gpu_call& call) {
   constexpr size_t past_input = 3, decay_input = 4, beta_input = 5;
@@ -46,5 +47,11 @@ launch_lists linear_attention_launches(const gpu_call& call) {
       .scale = stated != 0 ? stated : 1 / std::sqrt(static_cast<float>(std::max<int64_t>(1, keys)))});
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows linear_attention_rules = {
+    {"", "LinearAttention", linear_attention_launches},
+};
 
 } // namespace troupe

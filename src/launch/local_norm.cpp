@@ -1,7 +1,7 @@
 // GPU kernels of MeanVarianceNormalization and LpNormalization (shaders/local_norm.comp), and of LRN
 // (shaders/lrn.comp).
-#include "ops/local_norm.hpp"
-#include "launch/launches.hpp"
+#include "ops/onnx/local_norm.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_walk.hpp"
 #include "ops/op.hpp"
@@ -30,8 +30,6 @@ launch_lists norm_over(const gpu_call& call, const std::vector<bool>& axes, uint
   }
   return lists;
 }
-
-} // namespace
 
 launch_lists mvn_launches(const gpu_call& call) {
   return norm_over(call, averaged_axes(call.attrs, call.inputs.at(0).dims.size()), shader::local_norm_variance);
@@ -64,5 +62,13 @@ launch_lists lrn_launches(const gpu_call& call) {
                                   .bias = call.attrs.real("bias", 1.f)});
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows local_norm_rules = {
+    {"", "LRN", lrn_launches},
+    {"", "LpNormalization", lp_norm_launches},
+    {"", "MeanVarianceNormalization", mvn_launches},
+};
 
 } // namespace troupe

@@ -1,6 +1,6 @@
 // GPU launches of comparisons, boolean operators, IsNaN, IsInf (shaders/predicate.comp) and Where (shaders/where.comp).
 #include "launch/broadcast.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 
 namespace troupe {
@@ -15,47 +15,9 @@ launch_lists launch_predicate(const gpu_call& call, uint32_t predicate, uint32_t
   return launch_broadcast(call, "predicate." + *variant, 2, {predicate, flags});
 }
 
-} // namespace
-
 launch_lists equal_launches(const gpu_call& call) {
   return launch_predicate(call, shader::predicate_equal,
                           call.inputs.at(0).type == dtype::boolean ? shader::predicate_booleans : 0);
-}
-
-launch_lists greater_launches(const gpu_call& call) {
-  return launch_predicate(call, shader::predicate_greater);
-}
-
-launch_lists greater_or_equal_launches(const gpu_call& call) {
-  return launch_predicate(call, shader::predicate_greater_or_equal);
-}
-
-launch_lists less_launches(const gpu_call& call) {
-  return launch_predicate(call, shader::predicate_less);
-}
-
-launch_lists less_or_equal_launches(const gpu_call& call) {
-  return launch_predicate(call, shader::predicate_less_or_equal);
-}
-
-launch_lists and_launches(const gpu_call& call) {
-  return launch_predicate(call, shader::predicate_both);
-}
-
-launch_lists or_launches(const gpu_call& call) {
-  return launch_predicate(call, shader::predicate_either);
-}
-
-launch_lists xor_launches(const gpu_call& call) {
-  return launch_predicate(call, shader::predicate_differ);
-}
-
-launch_lists not_launches(const gpu_call& call) {
-  return launch_predicate(call, shader::predicate_negation);
-}
-
-launch_lists is_nan_launches(const gpu_call& call) {
-  return launch_predicate(call, shader::predicate_is_nan);
 }
 
 launch_lists is_inf_launches(const gpu_call& call) {
@@ -68,5 +30,22 @@ launch_lists where_launches(const gpu_call& call) {
   const auto variant = movement_variant(call.outputs.at(0).type, call.gpu);
   return variant && call.gpu.int8 ? launch_broadcast(call, "where." + *variant, 3, {}) : launch_lists{};
 }
+
+} // namespace
+
+extern constinit const launch_rows logic_rules = {
+    {"", "And", [](const gpu_call& c) { return launch_predicate(c, shader::predicate_both); }, 7},
+    {"", "Equal", equal_launches, 7},
+    {"", "Greater", [](const gpu_call& c) { return launch_predicate(c, shader::predicate_greater); }, 7},
+    {"", "GreaterOrEqual", [](const gpu_call& c) { return launch_predicate(c, shader::predicate_greater_or_equal); }},
+    {"", "IsInf", is_inf_launches},
+    {"", "IsNaN", [](const gpu_call& c) { return launch_predicate(c, shader::predicate_is_nan); }},
+    {"", "Less", [](const gpu_call& c) { return launch_predicate(c, shader::predicate_less); }, 7},
+    {"", "LessOrEqual", [](const gpu_call& c) { return launch_predicate(c, shader::predicate_less_or_equal); }},
+    {"", "Not", [](const gpu_call& c) { return launch_predicate(c, shader::predicate_negation); }},
+    {"", "Or", [](const gpu_call& c) { return launch_predicate(c, shader::predicate_either); }, 7},
+    {"", "Where", where_launches},
+    {"", "Xor", [](const gpu_call& c) { return launch_predicate(c, shader::predicate_differ); }, 7},
+};
 
 } // namespace troupe

@@ -1,5 +1,5 @@
 // GPU launches of NegativeLogLikelihoodLoss (shaders/loss.comp): one, or two if many losses are summed.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 
@@ -22,8 +22,6 @@ void add_loss(launch_builder& b, const gpu_call& call, const std::string& varian
   l.constants = {phase, flags};
   l.params = words_of(block);
 }
-
-} // namespace
 
 launch_lists nll_loss_launches(const gpu_call& call) {
   const operand &x = call.inputs.at(0), &targets = call.inputs.at(1);
@@ -60,5 +58,11 @@ launch_lists nll_loss_launches(const gpu_call& call) {
   add_loss(b, call, *variant, shader::loss_merge, flags, sums, block);
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows loss_rules = {
+    {"", "NegativeLogLikelihoodLoss", nll_loss_launches},
+};
 
 } // namespace troupe

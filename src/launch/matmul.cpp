@@ -1,7 +1,7 @@
 // MatMul, Gemm and troupe.MatMul as products of shaders/gemm.glsl; MatMul of other types as contractions.
 #include "base/checked.hpp"
 #include "launch/contraction.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/product.hpp"
 
 namespace troupe {
@@ -52,6 +52,8 @@ float_product stacked_product(std::span<const int64_t> a, std::span<const int64_
   return p;
 }
 
+namespace {
+
 launch_lists matmul_launches(const gpu_call& call) {
   if (!product_variant(call.inputs[0].type, call.gpu)) {
     if (call.outputs[0].is_part())
@@ -89,5 +91,13 @@ launch_lists gemm_launches(const gpu_call& call) {
   }
   return product_launches(call, p);
 }
+
+} // namespace
+
+extern constinit const launch_rows matmul_rules = {
+    {"", "Gemm", gemm_launches, 1, true},
+    {"", "MatMul", matmul_launches, 1, true},
+    {"troupe", "MatMul", fused_matmul_launches, 1, true},
+};
 
 } // namespace troupe

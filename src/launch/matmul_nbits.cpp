@@ -1,7 +1,7 @@
 // GPU launches of MatMulNBits: shaders/matmul_nbits.comp reads the codes where rows are few; otherwise the weights are
 // dequantised to scratch memory once, and a float product follows.
 #include "launch/few_rows.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 
 #include <algorithm>
@@ -132,8 +132,6 @@ launch_lists many_rows(const nbits_call& c) {
   return lists;
 }
 
-} // namespace
-
 launch_lists matmul_nbits_launches(const gpu_call& call) {
   const auto c = parse_call(call);
   if (!c)
@@ -143,5 +141,11 @@ launch_lists matmul_nbits_launches(const gpu_call& call) {
     lists.push_back(std::move(list));
   return lists;
 }
+
+} // namespace
+
+extern constinit const launch_rows matmul_nbits_rules = {
+    {"com.microsoft", "MatMulNBits", matmul_nbits_launches},
+};
 
 } // namespace troupe

@@ -1,10 +1,11 @@
 // GPU launches of MaxUnpool: zeros (shaders/fill.comp), then every element to its place (shaders/max_unpool.comp).
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 #include "ops/window.hpp"
 #include "tensor/shape.hpp"
 
 namespace troupe {
+namespace {
 
 launch_lists max_unpool_launches(const gpu_call& call) {
   const operand &x = call.inputs.at(0), &y = call.outputs.at(0);
@@ -33,5 +34,11 @@ launch_lists max_unpool_launches(const gpu_call& call) {
       words_of(block);
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows max_unpool_rules = {
+    {"", "MaxUnpool", max_unpool_launches},
+};
 
 } // namespace troupe

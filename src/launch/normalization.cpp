@@ -1,8 +1,9 @@
 // The GPU kernel of BatchNormalization, elementwise by given statistics, for plain and channels-last operands.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 
 namespace troupe {
+namespace {
 
 launch_lists batch_norm_launches(const gpu_call& call) {
   const operand &x = call.inputs.at(0), &y = call.outputs.at(0);
@@ -26,5 +27,11 @@ launch_lists batch_norm_launches(const gpu_call& call) {
       .count = x.size(), .channels = statistics, .inner = inner, .epsilon = call.attrs.real("epsilon", 1e-5f)});
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows normalization_rules = {
+    {"", "BatchNormalization", batch_norm_launches},
+};
 
 } // namespace troupe

@@ -1,8 +1,8 @@
 // GPU launch rule of Pad.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
-#include "ops/padding.hpp"
+#include "ops/onnx/padding.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -41,8 +41,6 @@ bool is_in_range(const pad_axis& a) {
   return a.out < limit && a.in < limit && a.before < limit && a.before > -limit;
 }
 
-} // namespace
-
 launch_lists pad_launches(const gpu_call& call) {
   const operand &in = call.inputs[0], &out = call.outputs[0];
   dry_call dry(call);
@@ -75,5 +73,11 @@ launch_lists pad_launches(const gpu_call& call) {
   l.params = words_of(block);
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows pad_rules = {
+    {"", "Pad", pad_launches},
+};
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 // MaxPool, AveragePool, LpPool and their global forms: one invocation an output element (shaders/pool.comp), or a team
 // of invocations a plane if the window is the whole plane (shaders/global_pool.comp).
-#include "ops/pool.hpp"
-#include "launch/launches.hpp"
+#include "ops/onnx/pool.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 #include "ops/operand_walk.hpp"
 #include "ops/window.hpp"
@@ -121,28 +121,13 @@ launch_lists launch_pool(const gpu_call& call, uint32_t kind) {
 
 } // namespace
 
-launch_lists max_pool_launches(const gpu_call& call) {
-  return launch_pool(call, shader::pool_kind_maximum);
-}
-
-launch_lists average_pool_launches(const gpu_call& call) {
-  return launch_pool(call, shader::pool_kind_average);
-}
-
-launch_lists lp_pool_launches(const gpu_call& call) {
-  return launch_pool(call, shader::pool_kind_norm);
-}
-
-launch_lists global_max_pool_launches(const gpu_call& call) {
-  return launch_global(call, shader::pool_kind_maximum);
-}
-
-launch_lists global_average_pool_launches(const gpu_call& call) {
-  return launch_global(call, shader::pool_kind_average);
-}
-
-launch_lists global_lp_pool_launches(const gpu_call& call) {
-  return launch_global(call, shader::pool_kind_norm);
-}
+extern constinit const launch_rows pool_rules = {
+    {"", "AveragePool", [](const gpu_call& c) { return launch_pool(c, shader::pool_kind_average); }},
+    {"", "GlobalAveragePool", [](const gpu_call& c) { return launch_global(c, shader::pool_kind_average); }},
+    {"", "GlobalLpPool", [](const gpu_call& c) { return launch_global(c, shader::pool_kind_norm); }},
+    {"", "GlobalMaxPool", [](const gpu_call& c) { return launch_global(c, shader::pool_kind_maximum); }},
+    {"", "LpPool", [](const gpu_call& c) { return launch_pool(c, shader::pool_kind_norm); }},
+    {"", "MaxPool", [](const gpu_call& c) { return launch_pool(c, shader::pool_kind_maximum); }},
+};
 
 } // namespace troupe

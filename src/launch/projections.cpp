@@ -1,8 +1,8 @@
 // GPU launches of troupe.Projections: one kernel where rows are few (few_rows.hpp); else the launches of its parts,
 // step by step (part_launches.hpp). A norm after a product that is split is part of the launch that adds the parts.
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "launch/few_rows.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/part_launches.hpp"
 #include "ops/op.hpp"
 
@@ -151,8 +151,6 @@ void add_split_and_normed(launch_lists& lists, const gpu_call& call) {
   add_lists(lists, std::move(normed));
 }
 
-} // namespace
-
 launch_lists projection_launches(const gpu_call& call) {
   launch_lists lists;
   if (const auto few = few_rows_call_of(call))
@@ -161,5 +159,11 @@ launch_lists projection_launches(const gpu_call& call) {
   add_split_and_normed(lists, call);
   return lists;
 }
+
+} // namespace
+
+extern constinit const launch_rows projections_rules = {
+    {"troupe", "Projections", projection_launches},
+};
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 // GPU launches of QuantizeLinear (shaders/quantize.comp), DequantizeLinear (shaders/dequantize.comp), both also for
 // floats of 8 and integers of 4 bits (…_bits.comp), and DynamicQuantizeLinear (shaders/dynamic_range.comp, then
 // quantize.comp).
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 #include "ops/op.hpp"
 #include "ops/quantization.hpp"
@@ -59,8 +59,6 @@ std::optional<std::string> common_float(dtype a, dtype b, const gpu_features& gp
   return a == b && (a == dtype::float32 || a == dtype::float16) ? arithmetic_variant(a, gpu) : std::nullopt;
 }
 
-} // namespace
-
 launch_lists quantize_launches(const gpu_call& call) {
   const dtype x = call.inputs.at(0).type, scale = call.inputs.at(1).type, y = call.outputs.at(0).type;
   const auto from = common_float(x, scale, call.gpu);
@@ -104,5 +102,13 @@ launch_lists dynamic_quantize_launches(const gpu_call& call) {
   l.params = words_of(one_scale(call));
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows quantize_rules = {
+    {"", "DequantizeLinear", dequantize_launches},
+    {"", "DynamicQuantizeLinear", dynamic_quantize_launches},
+    {"", "QuantizeLinear", quantize_launches},
+};
 
 } // namespace troupe

@@ -4,7 +4,7 @@
 #include "base/round_up.hpp"
 #include "launch/byte_product.hpp"
 #include "launch/convolution.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 
 #include <algorithm>
 
@@ -105,8 +105,6 @@ std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, c
   return b.finish();
 }
 
-} // namespace
-
 launch_lists quantized_matmul_launches(const gpu_call& call) {
   const shape &a = call.inputs.at(byte_inputs::a).dims, &b = call.inputs.at(byte_inputs::b).dims;
   if (a.empty() || b.empty())
@@ -138,5 +136,12 @@ launch_lists quantized_conv_launches(const gpu_call& call) {
     add_lists(lists, implicit_tiles(call, c, *s, kernel));
   return lists;
 }
+
+} // namespace
+
+extern constinit const launch_rows quantized_rules = {
+    {"troupe", "QuantizedConv", quantized_conv_launches},
+    {"troupe", "QuantizedMatMul", quantized_matmul_launches},
+};
 
 } // namespace troupe

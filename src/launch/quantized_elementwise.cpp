@@ -1,7 +1,7 @@
 // GPU launches of troupe.QuantizedElementwise (shaders/quantized_elementwise.comp).
 #include "launch/broadcast.hpp"
 #include "launch/elementwise.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 
 #include <algorithm>
@@ -32,8 +32,6 @@ bool comes_in_fours(const operand_walk& walk, int64_t count) {
       return false;
   return count % 4 == 0;
 }
-
-} // namespace
 
 launch_lists quantized_elementwise_launches(const gpu_call& call) {
   const auto count = static_cast<size_t>(call.attrs.integer("operands"));
@@ -77,5 +75,11 @@ launch_lists quantized_elementwise_launches(const gpu_call& call) {
   l.params = broadcast_parameters(walk, slots, elements, program.constants);
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows quantized_elementwise_rules = {
+    {"troupe", "QuantizedElementwise", quantized_elementwise_launches},
+};
 
 } // namespace troupe

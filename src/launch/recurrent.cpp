@@ -4,7 +4,7 @@
 // (shaders/gru.comp).
 //
 // Not on GPUs: peepholes, sequences of different lengths, other activations than the defaults (RNN: also Relu).
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 
@@ -202,18 +202,16 @@ launch_lists launch_recurrent(const gpu_call& call, int64_t gates) {
   return lists;
 }
 
-} // namespace
-
 launch_lists lstm_launches(const gpu_call& call) {
   return call.attrs.integer("quantized_state", 0) != 0 ? launch_lists{} : launch_recurrent(call, 4);
 }
 
-launch_lists gru_launches(const gpu_call& call) {
-  return launch_recurrent(call, 3);
-}
+} // namespace
 
-launch_lists rnn_launches(const gpu_call& call) {
-  return launch_recurrent(call, 1);
-}
+extern constinit const launch_rows recurrent_rules = {
+    {"", "GRU", [](const gpu_call& c) { return launch_recurrent(c, 3); }},
+    {"", "LSTM", lstm_launches},
+    {"", "RNN", [](const gpu_call& c) { return launch_recurrent(c, 1); }},
+};
 
 } // namespace troupe

@@ -1,6 +1,6 @@
 // GPU kernels of reductions (shaders/reduce.comp): one launch, or two if long results are too few to fill the device.
-#include "ops/reduce.hpp"
-#include "launch/launches.hpp"
+#include "ops/onnx/reduce.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_walk.hpp"
@@ -61,8 +61,7 @@ std::optional<launch_list> reduce(const gpu_call& call, reduce_kind kind, const 
   return b.finish();
 }
 
-} // namespace
-
+/// `axes_input`: axes are input 1, not an attribute.
 launch_lists reduce_launches(const gpu_call& call, reduce_kind kind, bool axes_input) {
   const operand& x = call.inputs.at(0);
   const bool floats = (types::floats & set_of(x.type)) != 0;
@@ -87,5 +86,35 @@ launch_lists reduce_launches(const gpu_call& call, reduce_kind kind, bool axes_i
   }
   return lists;
 }
+
+template <reduce_kind Kind, bool AxesInput>
+launch_lists reduce_rule(const gpu_call& call) {
+  return reduce_launches(call, Kind, AxesInput);
+}
+
+} // namespace
+
+extern constinit const launch_rows reduce_rules = {
+    {"", "ReduceL1", reduce_rule<reduce_kind::l1, false>},
+    {"", "ReduceL1", reduce_rule<reduce_kind::l1, true>, 18},
+    {"", "ReduceL2", reduce_rule<reduce_kind::l2, false>},
+    {"", "ReduceL2", reduce_rule<reduce_kind::l2, true>, 18},
+    {"", "ReduceLogSum", reduce_rule<reduce_kind::log_sum, false>},
+    {"", "ReduceLogSum", reduce_rule<reduce_kind::log_sum, true>, 18},
+    {"", "ReduceLogSumExp", reduce_rule<reduce_kind::log_sum_exp, false>},
+    {"", "ReduceLogSumExp", reduce_rule<reduce_kind::log_sum_exp, true>, 18},
+    {"", "ReduceMax", reduce_rule<reduce_kind::maximum, false>},
+    {"", "ReduceMax", reduce_rule<reduce_kind::maximum, true>, 18},
+    {"", "ReduceMean", reduce_rule<reduce_kind::mean, false>},
+    {"", "ReduceMean", reduce_rule<reduce_kind::mean, true>, 18},
+    {"", "ReduceMin", reduce_rule<reduce_kind::minimum, false>},
+    {"", "ReduceMin", reduce_rule<reduce_kind::minimum, true>, 18},
+    {"", "ReduceProd", reduce_rule<reduce_kind::product, false>},
+    {"", "ReduceProd", reduce_rule<reduce_kind::product, true>, 18},
+    {"", "ReduceSum", reduce_rule<reduce_kind::sum, false>},
+    {"", "ReduceSum", reduce_rule<reduce_kind::sum, true>, 13},
+    {"", "ReduceSumSquare", reduce_rule<reduce_kind::sum_square, false>},
+    {"", "ReduceSumSquare", reduce_rule<reduce_kind::sum_square, true>, 18},
+};
 
 } // namespace troupe

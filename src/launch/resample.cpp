@@ -2,7 +2,7 @@
 
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
-#include "ops/resize.hpp"
+#include "ops/onnx/resize.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ struct resample_pass {
   int64_t outer, inner;
 };
 
-/// Half the number of taps, as in ops/resample.cpp.
+/// Half the number of taps, as in ops/onnx/resample.cpp.
 double radius_of(const resample_options& options, double shrink) {
   return std::ceil((options.mode == "cubic" ? 2 : 1) / shrink);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "launch/launch.hpp"
-#include "ops/resample.hpp"
+#include "ops/onnx/resample.hpp"
 
 namespace troupe {
 

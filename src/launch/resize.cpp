@@ -1,8 +1,8 @@
 // Resize and Upsample: an invocation an output element, or four (shaders/resize.comp). Axes that stay are merged; up to
 // four merged axes. Antialiasing, exclude_outside and regions of interest take a launch an axis (resample.hpp). Not on
 // GPUs: interpolated integers, and the nearest elements of a region.
-#include "ops/resize.hpp"
-#include "launch/launches.hpp"
+#include "ops/onnx/resize.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 #include "launch/resample.hpp"
@@ -143,14 +143,16 @@ launch_lists launch_resize(const gpu_call& call, const resample_options& options
   return single_list(b);
 }
 
-} // namespace
-
-launch_lists resize_launches(const gpu_call& call) {
-  return launch_resize(call, resize_options(call.attrs, "Resize"));
-}
-
 launch_lists upsample_launches(const gpu_call& call) {
   return launch_resize(call, resize_options(call.attrs, "Upsample"));
 }
+
+} // namespace
+
+extern constinit const launch_rows resize_rules = {
+    {"", "Resize", upsample_launches},
+    {"", "Resize", [](const gpu_call& c) { return launch_resize(c, resize_options(c.attrs, "Resize")); }, 11},
+    {"", "Upsample", upsample_launches},
+};
 
 } // namespace troupe

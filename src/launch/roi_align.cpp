@@ -1,5 +1,5 @@
 // GPU launch of RoiAlign (shaders/roi_align.comp): an invocation an element.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 
 namespace troupe {
@@ -30,12 +30,9 @@ launch_lists launch_roi_align(const gpu_call& call, std::string_view usual_coord
 
 } // namespace
 
-launch_lists roi_align_10_launches(const gpu_call& call) {
-  return launch_roi_align(call, "output_half_pixel");
-}
-
-launch_lists roi_align_launches(const gpu_call& call) {
-  return launch_roi_align(call, "half_pixel");
-}
+extern constinit const launch_rows roi_align_rules = {
+    {"", "RoiAlign", [](const gpu_call& c) { return launch_roi_align(c, "output_half_pixel"); }},
+    {"", "RoiAlign", [](const gpu_call& c) { return launch_roi_align(c, "half_pixel"); }, 16},
+};
 
 } // namespace troupe

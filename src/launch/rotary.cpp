@@ -1,6 +1,6 @@
 // troupe.Rotary and RotaryEmbedding: an invocation a pair, or four (shaders/rotary.comp).
 #include "launch/rotary.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "ops/head_layout.hpp"
 
 namespace troupe {
@@ -82,12 +82,9 @@ rotary_call rotary_embedding_call(const gpu_call& call) {
           .positions = positions};
 }
 
-launch_lists fused_rotary_launches(const gpu_call& call) {
-  return launch_rotary(call, fused_rotary_call(call));
-}
-
-launch_lists rotary_embedding_launches(const gpu_call& call) {
-  return launch_rotary(call, rotary_embedding_call(call));
-}
+extern constinit const launch_rows rotary_rules = {
+    {"", "RotaryEmbedding", [](const gpu_call& c) { return launch_rotary(c, rotary_embedding_call(c)); }},
+    {"troupe", "Rotary", [](const gpu_call& c) { return launch_rotary(c, fused_rotary_call(c)); }},
+};
 
 } // namespace troupe

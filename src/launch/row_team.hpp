@@ -3,7 +3,7 @@
 
 #include "launch/launch.hpp"
 #include "launch/parameters.hpp"
-#include "ops/row_extent.hpp"
+#include "ops/onnx/row_extent.hpp"
 
 #include <optional>
 

@@ -1,6 +1,6 @@
 // GPU launch rules of ScatterElements (Scatter) and ScatterND: the data is copied, then the updates are put into the
 // copy. If indices repeat without a reduction, ONNX leaves open which update stays. And of TensorScatter, one launch.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 #include "ops/movement.hpp"
@@ -31,8 +31,6 @@ std::optional<std::string> variant_of(const gpu_call& call, uint32_t reduction, 
   const auto bits = element_bits(type);
   return bits ? word_variant(static_cast<int>(*bits * per_word), call.gpu) : std::nullopt;
 }
-
-} // namespace
 
 launch_lists scatter_elements_launches(const gpu_call& call) {
   const operand &indices = call.inputs[1], &updates = call.inputs[2], &out = call.outputs[0];
@@ -138,5 +136,14 @@ launch_lists tensor_scatter_launches(const gpu_call& call) {
                              .clear_after = update.dims[axis] > 0 && call.attrs.integer("clear_after", 0) != 0});
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows scatter_rules = {
+    {"", "Scatter", scatter_elements_launches},
+    {"", "ScatterElements", scatter_elements_launches},
+    {"", "ScatterND", scatter_nd_launches},
+    {"", "TensorScatter", tensor_scatter_launches},
+};
 
 } // namespace troupe

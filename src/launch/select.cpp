@@ -1,7 +1,7 @@
 // GPU launch rules of operators that choose elements, or make them from nothing: OneHot, Trilu, ReverseSequence,
 // ConstantOfShape, EyeLike, Range; Dropout, which hands its operand on and makes a mask; tasks of made-up graphs, whose
 // outputs are zeros.
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
 #include "ops/movement.hpp"
@@ -51,8 +51,6 @@ launch_lists fill(const gpu_call& call, std::string name, const tensor& value, i
   add_fill(b, call, 0, *variant, {.low = words[0], .high = words[1], .columns = columns, .k = static_cast<int>(k)});
   return single_list(b);
 }
-
-} // namespace
 
 launch_lists constant_of_shape_launches(const gpu_call& call) {
   return fill(call, "constant_of_shape",
@@ -178,5 +176,18 @@ launch_lists reverse_sequence_launches(const gpu_call& call) {
                                                .length_words = *words});
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows select_rules = {
+    {"", "ConstantOfShape", constant_of_shape_launches},
+    {"", "Dropout", dropout_launches},
+    {"", "EyeLike", eye_like_launches},
+    {"", "OneHot", one_hot_launches},
+    {"", "Range", range_launches},
+    {"", "ReverseSequence", reverse_sequence_launches},
+    {"", "Trilu", trilu_launches},
+    {"troupe", "Task", task_launches},
+};
 
 } // namespace troupe

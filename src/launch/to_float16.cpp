@@ -1,8 +1,9 @@
 // GPU kernel of troupe.ToFloat16 (shaders/to_float16.comp).
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 
 namespace troupe {
+namespace {
 
 /// One launch a part that a binding can hold.
 launch_lists to_float16_launches(const gpu_call& call) {
@@ -19,5 +20,11 @@ launch_lists to_float16_launches(const gpu_call& call) {
   }
   return single_list(b);
 }
+
+} // namespace
+
+extern constinit const launch_rows to_float16_rules = {
+    {"troupe", "ToFloat16", to_float16_launches},
+};
 
 } // namespace troupe

@@ -2,7 +2,7 @@
 // of pieces are sorted again until one piece is left; else, or if k is more than half a piece, rows are searched k
 // times.
 #include "base/round_up.hpp"
-#include "launch/launches.hpp"
+#include "launch/launch_rules.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
 #include "ops/op.hpp"
@@ -69,8 +69,6 @@ std::optional<launch_list> by_sorting(const gpu_call& call, const top_k_call& c,
   return b.finish();
 }
 
-} // namespace
-
 launch_lists top_k_launches(const gpu_call& call) {
   const operand& x = call.inputs.at(0);
   const auto variant = arithmetic_variant(x.type, call.gpu);
@@ -96,5 +94,11 @@ launch_lists top_k_launches(const gpu_call& call) {
     lists.push_back(std::move(*list));
   return lists;
 }
+
+} // namespace
+
+extern constinit const launch_rows top_k_rules = {
+    {"", "TopK", top_k_launches},
+};
 
 } // namespace troupe

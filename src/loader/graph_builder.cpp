@@ -109,7 +109,7 @@ value declared_value(const onnx::ValueInfoProto& proto) {
   return value_of(proto.type(), proto.name());
 }
 
-/// Whether an output is declared as a sequence of maps: of ZipMap, whose result is a tensor (ops/ml_features.cpp).
+/// Whether an output is declared as a sequence of maps: of ZipMap, whose result is a tensor (ops/ml/features.cpp).
 bool is_zipped(const onnx::ValueInfoProto& output) {
   return output.type().has_sequence_type() && output.type().sequence_type().elem_type().has_map_type();
 }

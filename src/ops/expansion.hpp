@@ -13,8 +13,6 @@
 
 namespace troupe {
 
-inline constexpr std::string_view microsoft = "com.microsoft";
-
 /// One call of a composition while it is taken apart. Errors are those of inference: each call that is added is
 /// inferred at once.
 class expansion {

@@ -1,6 +1,6 @@
 // The operator interface: everything troupe knows about an operator is one `op_def` row.
 //
-// A family file src/ops/<family>.cpp ends with a constexpr table of rows; src/ops/registry.cpp lists the families. The
+// A file of src/ops/onnx, contrib, ml or composed has a constexpr table of rows; the build finds it (families.hpp). The
 // newest row with `since` ≤ the model's opset for the row's domain is the one that is used. To add an operator, add its
 // row. How devices run it fast is said elsewhere, by tables that rows are looked up in (implementation_table.hpp).
 #pragma once
@@ -171,7 +171,7 @@ struct op_def {
   layout_support layouts = layout_support::plain;
   /// Whether output 0 may be left out.
   bool first_output_optional = false;
-  /// Whether input 1 broadcasts by attributes `axis` and `broadcast` (ops/limited_broadcast.hpp): until opset 6.
+  /// Whether input 1 broadcasts by attributes `axis` and `broadcast` (ops/onnx/limited_broadcast.hpp): until opset 6.
   bool limited_broadcast = false;
   /// Whether knowing the inputs' elements never tells the outputs' before a run: these follow from the inputs' dims
   /// alone (Shape), or even the outputs' dims depend on data (NonZero).

@@ -1,8 +1,7 @@
 #include "ops/registry.hpp"
 
 #include "ops/attribute_kinds.hpp"
-#include "ops/deferred.hpp"
-#include "ops/flex_attention.hpp"
+#include "ops/families.hpp"
 #include "ops/node_origin.hpp"
 #include "ops/type_rules.hpp"
 
@@ -10,117 +9,6 @@
 
 namespace troupe {
 namespace {
-
-/// THE table: one line a family.
-// clang-format off
-// scripts/check: sorted
-constexpr auto families = std::to_array<const op_table*>({
-    &arg_reduce_ops,
-    &attention_ops,
-    &attn_lstm_ops,
-    &binary_ops,
-    &cast_ops,
-    &cdist_ops,
-    &col2im_ops,
-    &composed_ops,
-    &concat_ops,
-    &contrib_attention_ops,
-    &contrib_elementwise_ops,
-    &contrib_gate_ops,
-    &contrib_norm_ops,
-    &contrib_plain_ops,
-    &contrib_product_ops,
-    &contrib_quantized_ops,
-    &control_ops,
-    &conv_ops,
-    &conv_transpose_ops,
-    &crop_and_resize_ops,
-    &cumulative_ops,
-    &decoder_attention_ops,
-    &deferred_ops,
-    &deform_conv_ops,
-    &det_ops,
-    &dropout_ops,
-    &dynamic_time_warping_ops,
-    &einsum_ops,
-    &experimental_ops,
-    &flex_attention_ops,
-    &fourier_ops,
-    &fused_attention_ops,
-    &fused_conv_ops,
-    &fused_elementwise_ops,
-    &fused_matmul_ops,
-    &fused_quantized_elementwise_ops,
-    &fused_quantized_ops,
-    &fused_rotary_ops,
-    &gather_block_quantized_ops,
-    &gather_ops,
-    &grid_sample_ops,
-    &group_query_attention_ops,
-    &image_decoder_ops,
-    &inverse_ops,
-    &layer_norm_ops,
-    &linear_attention_ops,
-    &local_norm_ops,
-    &logic_ops,
-    &loss_ops,
-    &matmul_bnb4_ops,
-    &matmul_fpq4_ops,
-    &matmul_nbits_ops,
-    &matmul_ops,
-    &max_unpool_ops,
-    &mixture_ops,
-    &ml_feature_ops,
-    &ml_label_ops,
-    &ml_linear_ops,
-    &ml_map_ops,
-    &ml_svm_ops,
-    &ml_tree_ops,
-    &mrotary_ops,
-    &murmur_hash_ops,
-    &ngram_hash_ops,
-    &ngram_ops,
-    &non_max_suppression_ops,
-    &normalization_ops,
-    &optional_ops,
-    &pad_ops,
-    &pool_ops,
-    &pow_ops,
-    &projection_ops,
-    &quantize_ops,
-    &quantized_conv_ops,
-    &quantized_matmul_ops,
-    &random_ops,
-    &recurrent_ops,
-    &reduce_ops,
-    &regex_ops,
-    &reorder_ops,
-    &reshape_ops,
-    &resize_ops,
-    &roi_align_ops,
-    &rotary_ops,
-    &scatter_ops,
-    &select_ops,
-    &sequence_ops,
-    &shape_ops,
-    &slice_ops,
-    &softmax_ops,
-    &space_depth_ops,
-    &sparse_attention_ops,
-    &spectral_ops,
-    &task_ops,
-    &text_ops,
-    &tf_idf_ops,
-    &tile_ops,
-    &to_float16_ops,
-    &tokenizer_ops,
-    &top_k_ops,
-    &transpose_ops,
-    &unary_ops,
-    &variadic_ops,
-    &word_conv_embedding_ops,
-});
-// clang-format on
 
 using op_key = std::pair<std::string_view, std::string_view>;
 
@@ -143,8 +31,8 @@ const op_index& index() {
 
 std::vector<const op_def*> all_ops() {
   std::vector<const op_def*> all;
-  for (const op_table* family : families)
-    for (const op_def& def : *family)
+  for (const op_table* table : op_tables)
+    for (const op_def& def : *table)
       all.push_back(&def);
   return all;
 }

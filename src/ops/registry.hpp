@@ -1,4 +1,4 @@
-// The operator table: all families' rows, found by domain, name and opset.
+// The operator table: all files' rows, found by domain, name and opset.
 #pragma once
 
 #include "ops/op.hpp"
@@ -10,7 +10,7 @@ namespace troupe {
 /// Returns the newest row of the operator whose `since` ≤ `opset`, or null if there is none.
 const op_def* find_op(std::string_view domain, std::string_view name, int64_t opset);
 
-/// Returns all rows, family by family.
+/// Returns all rows, file by file.
 std::vector<const op_def*> all_ops();
 
 /// The newest opset of a domain that troupe knows; 0 for an unknown domain.

@@ -4,7 +4,7 @@
 #include "base/limits.hpp"
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
-#include "ops/control.hpp"
+#include "ops/onnx/control.hpp"
 #include "plan/bind/joined_parts.hpp"
 #include "plan/bind/lifetimes.hpp"
 #include "plan/bind/operand_checks.hpp"

@@ -1,6 +1,6 @@
 // Bodies that stay: rewritten with what their node is given (control_flow.hpp).
 #include "graph/element_symbols.hpp"
-#include "ops/control.hpp"
+#include "ops/onnx/control.hpp"
 #include "rewrite/control_flow.hpp"
 #include "rewrite/match.hpp"
 

@@ -10,7 +10,7 @@
 //
 // What moves may make no sense in one of the branches: an operator that does not take that rank. The model is right as
 // long as no run takes this branch, so it is refused in the run that does.
-#include "ops/control.hpp"
+#include "ops/onnx/control.hpp"
 #include "ops/op.hpp"
 #include "rewrite/control_flow.hpp"
 

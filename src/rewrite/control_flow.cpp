@@ -1,7 +1,7 @@
 #include "rewrite/control_flow.hpp"
 
-#include "ops/control.hpp"
-#include "ops/flex_attention.hpp"
+#include "ops/composed/flex_attention.hpp"
+#include "ops/onnx/control.hpp"
 #include "ops/registry.hpp"
 
 namespace troupe {

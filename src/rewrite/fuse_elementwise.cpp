@@ -4,7 +4,7 @@
 // group's, and the program stays within its limits. So nothing is computed twice and no intermediate that others read
 // is lost. But a sum or product of operands that all broadcast (angles: positions times frequencies) is computed by
 // each of a few groups that read it, which read less than its elements.
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 

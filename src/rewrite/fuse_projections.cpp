@@ -1,13 +1,13 @@
-// Products of the same rows become one node (ops/projections.cpp), so that a decoder's step on a GPU is fewer, fuller
-// dispatches: the norm in front of queries, keys and values, or of gate and up; gate's activation times up; a product
-// of packed weights with what is added to it and its activation, which MatMulNBits itself has not.
+// Products of the same rows become one node (ops/composed/projections.cpp), so that a decoder's step on a GPU is fewer,
+// fuller dispatches: the norm in front of queries, keys and values, or of gate and up; gate's activation times up; a
+// product of packed weights with what is added to it and its activation, which MatMulNBits itself has not.
 //
 // Such a node is worth it where rows are few. A product of floats alone is left as it is, and so is all whose rows are
 // known to be many.
 //
 // A norm that is then left over becomes the end of the product that it reads, however many rows there are: if a GPU
 // splits the product, the dispatch that adds the parts normalises them too. Others may read the sums as well.
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "rewrite/epilogue.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"

@@ -1,6 +1,6 @@
 // Elementwise chains between DequantizeLinear and QuantizeLinear become one troupe.QuantizedElementwise, which reads
 // and writes bytes.
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "ops/registry.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"

@@ -1,7 +1,7 @@
 // A sum of bytes with what a product or convolution of bytes gives becomes the end of that one: troupe.QuantizedMatMul
 // and QuantizedConv quantise their own result, dequantise it, add the other operand, a residual, and quantise again, as
 // the nodes do that they stand for.
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 #include "rewrite/quantized_values.hpp"

@@ -2,8 +2,8 @@
 // makes them: no dispatch of its own in a decoder's step. A result is rotated as [batch, positions, heads · width] by
 // RotaryEmbedding, or by troupe.Rotary after the Reshape that takes its heads apart.
 #include "graph/bodies.hpp"
+#include "ops/composed/projections.hpp"
 #include "ops/head_layout.hpp"
-#include "ops/projections.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 

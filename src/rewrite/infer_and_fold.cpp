@@ -4,12 +4,13 @@
 // recipes, which the device that uses them computes from the mapped file, so that a rewrite hardly touches a big
 // weight. What would cost more than the limits of base/limits.hpp stays a node. A node that is a composition
 // (ops/expansion.hpp) gives way to its calls, once its operands are inferred; what it asks of these is kept. A node
-// that inference cannot follow, since what decides its shapes is computed, becomes a deferred call (ops/deferred.hpp).
-// A node whose outputs are all host-known (shape arithmetic) loses its outputs' producer; binding makes their bytes.
+// that inference cannot follow, since what decides its shapes is computed, becomes a deferred call
+// (ops/composed/deferred.hpp). A node whose outputs are all host-known (shape arithmetic) loses its outputs' producer;
+// binding makes their bytes.
 #include "base/checked.hpp"
 #include "graph/bodies.hpp"
 #include "graph/dim_budget.hpp"
-#include "ops/deferred.hpp"
+#include "ops/composed/deferred.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/expansion.hpp"
 #include "ops/registry.hpp"

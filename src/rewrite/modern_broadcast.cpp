@@ -1,6 +1,6 @@
 // Binary operators of opsets 1 to 6 become those of opset 7. Their second operand lay at an axis of the first; here its
 // dims say so, so that no fusion and no kernel has to know of it.
-#include "ops/limited_broadcast.hpp"
+#include "ops/onnx/limited_broadcast.hpp"
 #include "ops/registry.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"

@@ -1,5 +1,5 @@
 // FlexAttention whose scores or weights the model changes: its parts, with copies of the modifiers' nodes between them.
-#include "ops/flex_attention.hpp"
+#include "ops/composed/flex_attention.hpp"
 #include "rewrite/control_flow.hpp"
 
 namespace troupe {

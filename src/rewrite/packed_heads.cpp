@@ -1,6 +1,6 @@
 // Attention reads queries, keys and values where a projection wrote them: an operand that is copied out of a larger
 // value becomes that value, and attributes that say which of its heads it is (troupe.Attention,
-// ops/fused_attention.cpp).
+// ops/composed/fused_attention.cpp).
 //
 // The operand is [B, S, H, D] and, but for Reshapes, whole columns of the value: what a Gather of one index, a Slice or
 // an output of a Split takes of an axis, after which everything belongs to one position. Once, last: products of few

@@ -23,8 +23,8 @@
 #include "rewrite/precision.hpp"
 
 #include "graph/bodies.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "ops/evaluate.hpp"
-#include "ops/fused_elementwise.hpp"
 #include "ops/head_layout.hpp"
 #include "rewrite/match.hpp"
 #include "tensor/half_rows.hpp"

@@ -1,11 +1,11 @@
 // The product that all heads of an attention go through becomes part of it (troupe.AttentionProjection,
-// ops/fused_attention.cpp): in a decoder's step a GPU has one dispatch for both, in which the matrix is on its way
-// while the heads are computed.
+// ops/composed/fused_attention.cpp): in a decoder's step a GPU has one dispatch for both, in which the matrix is on its
+// way while the heads are computed.
 //
 // The heads come after positions, and a Reshape puts them together. Where rows are known to be many, the two stay
 // apart.
 #include "base/checked.hpp"
-#include "ops/fused_attention.hpp"
+#include "ops/composed/fused_attention.hpp"
 #include "ops/head_layout.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"

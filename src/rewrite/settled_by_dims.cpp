@@ -1,7 +1,7 @@
 #include "rewrite/settled_by_dims.hpp"
 
 #include "graph/bodies.hpp"
-#include "ops/deferred.hpp"
+#include "ops/composed/deferred.hpp"
 
 #include <algorithm>
 #include <utility>

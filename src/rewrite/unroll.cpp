@@ -1,6 +1,6 @@
 // Bodies that take the place of their node: branches whose condition is known, loops of a few known iterations.
-#include "ops/control.hpp"
 #include "ops/evaluate.hpp"
+#include "ops/onnx/control.hpp"
 #include "rewrite/control_flow.hpp"
 #include "rewrite/match.hpp"
 

@@ -5,7 +5,7 @@
 // end. Not thread-safe.
 #pragma once
 
-#include "ops/control.hpp"
+#include "ops/onnx/control.hpp"
 
 namespace troupe {
 

@@ -3,7 +3,7 @@
 #include "base/find_from.hpp"
 #include "graph/element_symbols.hpp"
 #include "ops/graph_hash.hpp"
-#include "ops/nonempty_dims.hpp"
+#include "ops/onnx/nonempty_dims.hpp"
 #include "rewrite/rewrite.hpp"
 #include "rewrite/settled_by_dims.hpp"
 #include "run/container_inputs.hpp"

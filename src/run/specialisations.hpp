@@ -26,7 +26,7 @@ struct specialisation {
   bool draft = true;             // `expected` are not a run's yet
   bool of_numbers = false;       // it is for inputs of certain dims
   bool has_symbolic_form = true; // else only programs of numbers can be made of the model
-  std::vector<dim> nonnegative{}; // what its shapes take to be ≥ 0: see ops/nonempty_dims.hpp
+  std::vector<dim> nonnegative{}; // what its shapes take to be ≥ 0: see ops/onnx/nonempty_dims.hpp
   /// Of the plans on the devices as they are, for values that come and go and for those that stay on devices; nullopt
   /// until it is asked for.
   std::array<std::optional<hash128>, 2> keys;

@@ -1,7 +1,7 @@
 // Rules of operators that combine elements along axes, or look at each alone.
-#include "ops/local_norm.hpp"
 #include "ops/movement.hpp"
-#include "ops/reduce.hpp"
+#include "ops/onnx/local_norm.hpp"
+#include "ops/onnx/reduce.hpp"
 #include "strategy/row_rules.hpp"
 
 #include <algorithm>

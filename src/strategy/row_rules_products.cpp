@@ -1,7 +1,7 @@
 // Rules of matrix products, Einsum and attention.
-#include "ops/einsum.hpp"
-#include "ops/fused_attention.hpp"
-#include "ops/projections.hpp"
+#include "ops/composed/fused_attention.hpp"
+#include "ops/composed/projections.hpp"
+#include "ops/onnx/einsum.hpp"
 #include "strategy/row_rules.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "base/limits.hpp"
 #include "graph/bodies.hpp"
-#include "ops/control.hpp"
+#include "ops/onnx/control.hpp"
 #include "ops/registry.hpp"
 #include "plan/bind/operand_checks.hpp"
 #include "plan/place/layout.hpp"

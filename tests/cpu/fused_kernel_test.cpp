@@ -1,5 +1,5 @@
 #include "cpu/kernel_check.hpp"
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
 #include "support/packed_heads.hpp"

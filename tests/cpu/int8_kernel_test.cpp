@@ -1,6 +1,6 @@
 // Kernels over bytes beside the operators' reference: odd sizes, all types, zero points at the ends of their ranges.
 #include "cpu/kernel_check.hpp"
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "support/catch.hpp"
 
 #include <limits>

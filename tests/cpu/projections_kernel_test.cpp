@@ -1,6 +1,6 @@
 // The CPU's kernels of troupe.Projections and troupe.AttentionProjection, which run the kernels of the parts.
 #include "cpu/kernel_check.hpp"
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"
 

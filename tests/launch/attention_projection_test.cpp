@@ -1,7 +1,7 @@
 // Launch rules of troupe.AttentionProjection on fabricated devices: when one kernel does it all, and how its work is
 // dealt out.
 #include "launch/parameters.hpp"
-#include "ops/fused_attention.hpp"
+#include "ops/composed/fused_attention.hpp"
 #include "support/catch.hpp"
 #include "support/projection_calls.hpp"
 #include "vulkan/dynamic_calls.hpp"
@@ -28,12 +28,12 @@ struct step {
     operand cache = half({past, batch, kv_heads, width});
     cache.type = wide ? dtype::float32 : dtype::float16;
     const operand fresh = half({batch, queries, kv_heads, width});
-    return attention_projection_launches({attrs,
-                                          {half({batch, queries, heads, width}), fresh, fresh, operand{}, cache, cache,
-                                           constant_operand({heads * width, columns})},
-                                          {half({batch, queries, columns})},
-                                          gpu,
-                                          ways});
+    return troupe_launches("AttentionProjection", {attrs,
+                                                   {half({batch, queries, heads, width}), fresh, fresh, operand{},
+                                                    cache, cache, constant_operand({heads * width, columns})},
+                                                   {half({batch, queries, columns})},
+                                                   gpu,
+                                                   ways});
   }
   std::string first(const gpu_features& gpu = projection_gpu()) const { return lists(gpu).at(0).name; }
 };
@@ -133,7 +133,7 @@ TEST_CASE("command buffers are for any number of keys without past ones, too", "
   const auto of = [](int64_t keys) {
     const operand q{.type = dtype::float16, .dims = {1, 4, 1, 64}}, k{.type = dtype::float16, .dims = {1, 4, keys, 64}};
     const attributes attrs;
-    return fused_attention_launches({attrs, {q, k, k}, {q}, projection_gpu()}).at(0).launches.at(0);
+    return troupe_launches("Attention", {attrs, {q, k, k}, {q}, projection_gpu()}).at(0).launches.at(0);
   };
   for (const int64_t keys : {2, 70, 71})
     CHECK(of(keys).fixed_words == 0); // which the steps of new keys depend on

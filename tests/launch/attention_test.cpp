@@ -1,8 +1,8 @@
 // Which of its kernels attention takes on a fabricated device. What they compute is tested on a device.
-#include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
+#include "support/operator_launches.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -28,7 +28,7 @@ launch_list with_cache(int64_t queries, int64_t past, bool rows_first) {
   attributes attrs;
   attrs.set("past_layout", std::string(rows_first ? "sbhd" : "bhsd"));
   attrs.set("kv_layout", std::string("bshd"));
-  return fused_attention_launches({attrs, {q, kv, kv, operand{}, cache, cache}, {q}, large_gpu}).at(0);
+  return troupe_launches("Attention", {attrs, {q, kv, kv, operand{}, cache, cache}, {q}, large_gpu}).at(0);
 }
 
 /// The same of ONNX's operator.
@@ -39,7 +39,7 @@ launch_list by_operator(int64_t queries, int64_t past, bool rows_first) {
   attrs.set("past_layout", std::string(rows_first ? "sbhd" : "bhsd"));
   attrs.set("q_num_heads", int64_t{12});
   attrs.set("kv_num_heads", int64_t{4});
-  return attention_launches({attrs, {q, kv, kv, operand{}, cache, cache}, {q}, large_gpu}).at(0);
+  return onnx_launches("Attention", {attrs, {q, kv, kv, operand{}, cache, cache}, {q}, large_gpu}).at(0);
 }
 
 } // namespace
@@ -48,7 +48,7 @@ TEST_CASE("Attention by matrices has the fewest queries a group whose groups run
   const auto first = [](int64_t batch, int64_t queries, int64_t width, gpu_features gpu = large_gpu) {
     const operand q = half({batch, 12, queries, width});
     const attributes none;
-    const launch_list list = fused_attention_launches({none, {q, q, q}, {q}, gpu}).at(0);
+    const launch_list list = troupe_launches("Attention", {none, {q, q, q}, {q}, gpu}).at(0);
     const launch& l = list.launches.at(0);
     if (l.shader.starts_with("attention_matrices.")) {
       CHECK(l.shader == fmt::format("attention_matrices.f16_{}x{}", width, list.name.substr(list.name.rfind('x') + 1)));
@@ -84,7 +84,7 @@ TEST_CASE("Attention by matrices knows what its kernel can leave out", "[ops]") 
     std::vector<operand> inputs{half(q), keys, keys};
     if (!mask.empty())
       inputs.push_back(half(mask));
-    return fused_attention_launches({attrs, inputs, {half(q)}, large_gpu}).at(0).launches.at(0).constants.at(3);
+    return troupe_launches("Attention", {attrs, inputs, {half(q)}, large_gpu}).at(0).launches.at(0).constants.at(3);
   };
   using namespace shader;
   CHECK(flags({1, 4, 40, 64}, {1, 4, 50, 64}, {}, false) == 0);
@@ -118,7 +118,7 @@ launch_lists decode_step(int64_t heads, int64_t kv_heads, int64_t keys, bool wid
   attributes attrs;
   attrs.set("q_num_heads", heads);
   attrs.set("kv_num_heads", kv_heads);
-  return attention_launches({attrs, {q, fresh, fresh, operand{}, cache, cache}, {q}, gpu});
+  return onnx_launches("Attention", {attrs, {q, fresh, fresh, operand{}, cache, cache}, {q}, gpu});
 }
 
 } // namespace
@@ -181,7 +181,7 @@ TEST_CASE("Attention reads a cache whose positions come first by other steps alo
 TEST_CASE("Attention reads some heads of its operands by other steps alone", "[ops]") {
   const auto lists = [](int64_t heads, const attributes& attrs, int64_t queries) {
     const operand x = half({2, queries, heads, 64}), y = half({2, 12, queries, 64});
-    return fused_attention_launches({attrs, {x, x, x}, {y}, large_gpu});
+    return troupe_launches("Attention", {attrs, {x, x, x}, {y}, large_gpu});
   };
   attributes alone;
   alone.set("q_layout", std::string("bshd"));
@@ -215,7 +215,8 @@ TEST_CASE("Attention reads some heads of its operands by other steps alone", "[o
 TEST_CASE("Attention writes the scores if they alone are asked for, however few the queries", "[ops]") {
   const operand q = half({1, 12, 2, 64}), kv = half({1, 12, 40, 64}), scores = half({1, 12, 2, 40});
   const attributes none;
-  const launch_lists lists = attention_launches({none, {q, kv, kv}, {q, operand{}, operand{}, scores}, large_gpu});
+  const launch_lists lists =
+      onnx_launches("Attention", {none, {q, kv, kv}, {q, operand{}, operand{}, scores}, large_gpu});
   REQUIRE_FALSE(lists.empty());
   for (const launch_list& list : lists) {
     INFO(list.name);
@@ -232,7 +233,7 @@ TEST_CASE("Attention of many queries joins a cache in scratch memory, and then d
   const launch_list list = with_cache(100, 50, false);
   const operand q = half({1, 12, 100, 64}), kv = half({1, 4, 150, 64});
   const attributes none;
-  const launch_list joined = fused_attention_launches({none, {q, kv, kv}, {q}, large_gpu}).at(0);
+  const launch_list joined = troupe_launches("Attention", {none, {q, kv, kv}, {q}, large_gpu}).at(0);
   REQUIRE(joined.launches.size() == 1);
   const launch &last = list.launches.back(), &alone = joined.launches[0];
   CHECK(last.shader == alone.shader);
@@ -266,7 +267,7 @@ std::vector<std::string> float_kernels(int64_t heads, int64_t sharing, int64_t q
       kv{.type = dtype::float32, .dims = {1, heads / sharing, keys, width}};
   const attributes none;
   std::vector<std::string> names;
-  for (const launch_list& list : fused_attention_launches({none, {q, kv, kv}, {q}, gpu}))
+  for (const launch_list& list : troupe_launches("Attention", {none, {q, kv, kv}, {q}, gpu}))
     names.push_back(list.name);
   return names;
 }
@@ -298,7 +299,7 @@ TEST_CASE("Attention of many float32 queries has two blocks of rows, or all that
     const operand x{.type = dtype::float32, .dims = {1, 12, 300, width}};
     const attributes none;
     std::vector<std::string> found;
-    for (const launch_list& list : fused_attention_launches({none, {x, x, x}, {x}, gpu, ways}))
+    for (const launch_list& list : troupe_launches("Attention", {none, {x, x, x}, {x}, gpu, ways}))
       if (list.name.starts_with("attention.tiled") && !list.name.ends_with(".split"))
         found.push_back(list.name);
     return found;

@@ -1,9 +1,9 @@
 // Which products and convolutions of float32 are computed by matrix units, in pieces (shaders/float_pieces.glsl). What
 // the kernels compute is tested on a device.
-#include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "support/catch.hpp"
 #include "support/fabricated_gpu.hpp"
+#include "support/operator_launches.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -20,7 +20,7 @@ gpu_features gpu_with_units() {
 launch_list first_way(int64_t m, int64_t n, int64_t k, const gpu_features& gpu = gpu_with_units()) {
   const attributes none;
   constexpr dtype type = dtype::float32;
-  return matmul_launches({none, {{type, {m, k}}, {type, {k, n}}}, {{type, {m, n}}}, gpu}).at(0);
+  return onnx_launches("MatMul", {none, {{type, {m, k}}, {type, {k, n}}}, {{type, {m, n}}}, gpu}).at(0);
 }
 
 } // namespace
@@ -54,7 +54,7 @@ TEST_CASE("Results whose columns are no whole vectors are written one by one", "
   operand right{type, w->dims};
   right.constant = w;
   const launch_list list =
-      matmul_launches({none, {{type, {1024, 1024}}, right}, {{type, {1024, 1022}}}, gpu_with_units()}).at(0);
+      onnx_launches("MatMul", {none, {{type, {1024, 1024}}, right}, {{type, {1024, 1022}}}, gpu_with_units()}).at(0);
   CHECK(list.name == "matmul_cooperative"); // packed by columns, whose depths are whole vectors
   CHECK((list.launches.at(0).constants.at(8) & shader::product_vector_out) == 0);
 }

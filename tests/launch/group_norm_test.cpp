@@ -1,8 +1,8 @@
 // Launch rules of norms of channels on fabricated devices. What the kernels compute is tested on a device.
-#include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
+#include "support/operator_launches.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -12,7 +12,7 @@ namespace {
 launch_lists lists_of(const shape& dims, int64_t groups, dtype type, layout l, const gpu_features& gpu) {
   const operand x{.type = type, .dims = dims, .layout = l}, scale{.type = type, .dims = {dims[1]}};
   const attributes attrs = attrs_of({{"num_groups", groups}});
-  return group_norm_launches({attrs, {x, scale, scale}, {x}, gpu});
+  return onnx_launches("GroupNormalization", {attrs, {x, scale, scale}, {x}, gpu});
 }
 
 gpu_features device(uint32_t units, uint32_t group) {

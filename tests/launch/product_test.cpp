@@ -1,11 +1,11 @@
 // Launch rules of products and convolutions on fabricated devices. What the kernels compute is tested on a device.
 #include "launch/launch_table.hpp"
-#include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/registry.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
 #include "support/fabricated_gpu.hpp"
+#include "support/operator_launches.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -60,7 +60,7 @@ TEST_CASE("A product's launches cover it, and its constants are packed", "[ops]"
   for (const gpu_features& gpu : {small_gpu(), large_gpu()})
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{5, 7, 11}, {128, 768, 3072}, {1000, 1000, 1000}}) {
       const gpu_call call{none, {make({m, k}), constant({k, n})}, {make({m, n})}, gpu};
-      const launch_lists lists = matmul_launches(call);
+      const launch_lists lists = onnx_launches("MatMul", call);
       REQUIRE_FALSE(lists.empty());
       for (const launch_list& list : lists) {
         REQUIRE(list.packed.size() == 1);
@@ -78,7 +78,7 @@ TEST_CASE("Matrices of groups come first where they gain enough", "[ops]") {
   const attributes none;
   const auto f16 = dtype::float16;
   const auto lists = [&](int64_t m, int64_t n, int64_t k) {
-    return matmul_launches({none, {make({m, k}, f16), constant({k, n}, f16)}, {make({m, n}, f16)}, gpu});
+    return onnx_launches("MatMul", {none, {make({m, k}, f16), constant({k, n}, f16)}, {make({m, n}, f16)}, gpu});
   };
   CHECK(lists(4096, 4096, 4096).at(0).name == "matmul.matrices");
   CHECK(lists(4096, 4096, 4096).at(1).name == "matmul_cooperative");
@@ -97,8 +97,8 @@ TEST_CASE("Matrices of groups come first where they gain enough", "[ops]") {
   for (const auto& [n, k] : {std::pair<int64_t, int64_t>{4095, 4096}, {4096, 4095}}) // lines that are no whole vectors
     for (const launch_list& list : lists(4096, n, k))
       CHECK(list.name != "matmul.matrices");
-  for (const launch_list& list :
-       matmul_launches({none, {make({4096, 4096}, f16), make({4096, 4096}, f16)}, {make({4096, 4096}, f16)}, gpu}))
+  for (const launch_list& list : onnx_launches(
+           "MatMul", {none, {make({4096, 4096}, f16), make({4096, 4096}, f16)}, {make({4096, 4096}, f16)}, gpu}))
     CHECK(list.name != "matmul.matrices"); // the right matrix is given with each run
 }
 
@@ -107,9 +107,9 @@ TEST_CASE("float16 products need a device with float16", "[ops]") {
   gpu.float16 = false;
   const attributes none;
   const auto f16 = dtype::float16;
-  CHECK(matmul_launches({none, {make({4, 4}, f16), make({4, 4}, f16)}, {make({4, 4}, f16)}, gpu}).empty());
+  CHECK(onnx_launches("MatMul", {none, {make({4, 4}, f16), make({4, 4}, f16)}, {make({4, 4}, f16)}, gpu}).empty());
   const auto f64 = dtype::float64;
-  CHECK(matmul_launches({none, {make({4, 4}, f64), make({4, 4}, f64)}, {make({4, 4}, f64)}, gpu}).empty());
+  CHECK(onnx_launches("MatMul", {none, {make({4, 4}, f64), make({4, 4}, f64)}, {make({4, 4}, f64)}, gpu}).empty());
 }
 
 TEST_CASE("Weights beyond a binding's limit are multiplied in column ranges", "[ops]") {
@@ -117,7 +117,7 @@ TEST_CASE("Weights beyond a binding's limit are multiplied in column ranges", "[
   const attributes none;
   const int64_t k = 768, n = 50257;
   const gpu_call call{none, {make({16, k}), constant({k, n})}, {make({16, n})}, gpu};
-  const launch_lists lists = matmul_launches(call);
+  const launch_lists lists = onnx_launches("MatMul", call);
   REQUIRE_FALSE(lists.empty());
   for (const launch_list& list : lists) {
     int64_t columns = 0, bytes = 0;
@@ -139,7 +139,7 @@ TEST_CASE("A pointwise channels-last convolution is a plain product", "[ops]") {
   const gpu_features gpu = large_gpu();
   const auto last = layout::channels_last;
   const auto x = make({1, 64, 56, 56}, dtype::float32, last), y = make({1, 256, 56, 56}, dtype::float32, last);
-  const launch_lists lists = conv_launches({none, {x, constant({256, 64, 1, 1})}, {y}, gpu});
+  const launch_lists lists = onnx_launches("Conv", {none, {x, constant({256, 64, 1, 1})}, {y}, gpu});
   REQUIRE_FALSE(lists.empty());
   CHECK(lists[0].launches[0].shader == "matmul.f32");
   CHECK(lists[0].packed.empty());
@@ -150,7 +150,8 @@ TEST_CASE("A transposed convolution is a product only if its windows tile the ou
   const auto f16 = dtype::float16;
   const auto first = [&](const operand& weights, const operand& bias, const attributes& attrs, const shape& out,
                          layout l = layout::channels_last) {
-    return conv_transpose_launches({attrs, {make({2, 64, 16, 16}, f16, l), weights, bias}, {make(out, f16, l)}, gpu})
+    return onnx_launches("ConvTranspose",
+                         {attrs, {make({2, 64, 16, 16}, f16, l), weights, bias}, {make(out, f16, l)}, gpu})
         .at(0);
   };
   const attributes two = attrs_of({{"strides", int_list{2, 2}}});
@@ -185,13 +186,13 @@ TEST_CASE("Convolution packs constant weights by taps, and reads others as they 
   const gpu_features gpu = large_gpu();
   const auto last = layout::channels_last;
   const auto x = make({1, 64, 7, 7}, dtype::float32, last), y = make({1, 32, 7, 7}, dtype::float32, last);
-  const launch_list packed = conv_launches({attrs, {x, constant({32, 64, 3, 3})}, {y}, gpu}).at(0);
+  const launch_list packed = onnx_launches("Conv", {attrs, {x, constant({32, 64, 3, 3})}, {y}, gpu}).at(0);
   REQUIRE(packed.packed.size() == 1);
   CHECK(packed.packed[0]->step_attributes.integers("dims") == shape{32, 64, 9});
   CHECK(packed.packed[0]->dims == shape{32, 9, 64});
   CHECK(packed.launches.at(0).constants.at(6) == 0); // vectors along the channels
   check_cover(packed.launches[0]);
-  const launch_list plain = conv_launches({attrs, {x, make({32, 64, 3, 3})}, {y}, gpu}).at(0);
+  const launch_list plain = onnx_launches("Conv", {attrs, {x, make({32, 64, 3, 3})}, {y}, gpu}).at(0);
   CHECK(plain.packed.empty());
   CHECK(plain.launches.at(0).constants.at(10) == 0); // ONNX's order of weights
 }
@@ -201,7 +202,7 @@ TEST_CASE("Few rows are multiplied by the kernel that reads weights once", "[ops
   const gpu_features gpu = large_gpu();
   const auto f16 = dtype::float16;
   const gpu_call call{none, {make({1, 768}, f16), constant({768, 3072}, f16)}, {make({1, 3072}, f16)}, gpu};
-  const launch_lists lists = matmul_launches(call);
+  const launch_lists lists = onnx_launches("MatMul", call);
   REQUIRE(lists.size() == 3);
   CHECK(lists[0].name == "gemv");
   CHECK(lists[1].name == "matmul_cooperative");
@@ -216,7 +217,7 @@ TEST_CASE("Cooperative kernels need their device, and take floats", "[ops]") {
   const auto names = [&](dtype type) {
     std::vector<std::string> found;
     for (const launch_list& list :
-         matmul_launches({none, {make({64, 64}, type), make({64, 64}, type)}, {make({64, 64}, type)}, gpu}))
+         onnx_launches("MatMul", {none, {make({64, 64}, type), make({64, 64}, type)}, {make({64, 64}, type)}, gpu}))
       found.push_back(list.name);
     return found;
   };
@@ -232,7 +233,7 @@ TEST_CASE("Depthwise convolution packs its weights by taps", "[ops]") {
   const gpu_features gpu = large_gpu();
   const auto last = layout::channels_last;
   const auto x = make({1, 32, 9, 9}, dtype::float32, last);
-  const launch_lists lists = conv_launches({attrs, {x, constant({32, 1, 3, 3})}, {x}, gpu});
+  const launch_lists lists = onnx_launches("Conv", {attrs, {x, constant({32, 1, 3, 3})}, {x}, gpu});
   REQUIRE(lists.size() == 2);
   CHECK(lists[0].name == "depthwise");
   REQUIRE(lists[0].packed.size() == 1);
@@ -240,7 +241,7 @@ TEST_CASE("Depthwise convolution packs its weights by taps", "[ops]") {
   CHECK(lists[1].name == "conv");
   const auto nothing = make({1, 32, 0, 9}, dtype::float32, last), padding = make({1, 32, 1, 9}, dtype::float32, last);
   const attributes around = attrs_of({{"pads", int_list{2, 1, 1, 1}}, {"group", int64_t{32}}});
-  for (const launch_list& list : conv_launches({around, {nothing, constant({32, 1, 3, 3})}, {padding}, gpu}))
+  for (const launch_list& list : onnx_launches("Conv", {around, {nothing, constant({32, 1, 3, 3})}, {padding}, gpu}))
     CHECK(list.name != "depthwise"); // which reads the input's last element
 }
 
@@ -274,7 +275,8 @@ TEST_CASE("Products write parts of larger rows", "[ops]") {
     for (const int64_t m : {1, 200}) {
       const gpu_features gpu = large_gpu();
       const operand y = part(make({m, 64}, f16), first, pitch, m);
-      const launch_lists lists = matmul_launches({none, {make({m, 512}, f16), constant({512, 64}, f16)}, {y}, gpu});
+      const launch_lists lists =
+          onnx_launches("MatMul", {none, {make({m, 512}, f16), constant({512, 64}, f16)}, {y}, gpu});
       CHECK(lists.size() == (m == 1 ? 3 : 2));
       for (const launch_list& list : lists)
         if (list.name != "gemv")
@@ -293,7 +295,7 @@ TEST_CASE("Few rows by one matrix are a projection where subgroups can add", "[o
     std::vector<operand> inputs{make(dims[0], f16), constant(dims[1], f16)};
     for (size_t i = 2; i < dims.size(); ++i)
       inputs.push_back(dims[i].empty() ? operand{} : make(dims[i], f16));
-    const launch_lists lists = fused_matmul_launches({attrs, inputs, {y}, gpu});
+    const launch_lists lists = troupe_launches("MatMul", {attrs, inputs, {y}, gpu});
     if (lists.at(0).name == "projections")
       CHECK(lists.at(1).name == "gemv");
     return lists.at(0).name;
@@ -325,18 +327,18 @@ TEST_CASE("Convolutions write parts of larger rows where pixels are rows", "[ops
     const operand y = part(make({2, 64, 5, 6}, f16, last), first, pitch, 60);
     for (const int64_t kernel : {1, 3}) {
       const launch_lists lists =
-          conv_launches({kernel == 1 ? none : padded, {x, constant({64, 64, kernel, kernel}, f16)}, {y}, gpu});
+          onnx_launches("Conv", {kernel == 1 ? none : padded, {x, constant({64, 64, kernel, kernel}, f16)}, {y}, gpu});
       REQUIRE(lists.size() >= 2);
       for (const launch_list& list : lists)
         check_part(list, y, list.name.ends_with("_cooperative") ? 8 : 4);
     }
-    const launch l = conv_launches({each, {x, constant({64, 1, 3, 3}, f16)}, {y}, gpu}).at(0).launches.at(0);
+    const launch l = onnx_launches("Conv", {each, {x, constant({64, 1, 3, 3}, f16)}, {y}, gpu}).at(0).launches.at(0);
     CHECK(l.shader == "depthwise.f16");
     CHECK(l.constants.at(0) == (first % 4 == 0 ? 1 : 0)); // vectors
     CHECK((l.params.at(8) == 30 * pitch && l.params.at(10) == pitch && l.params.at(14) == first));
   }
   const auto convolve = [&](const operand& in, const operand& out) {
-    return conv_launches({none, {in, constant({64, 64, 1, 1}, f16)}, {out}, gpu});
+    return onnx_launches("Conv", {none, {in, constant({64, 64, 1, 1}, f16)}, {out}, gpu});
   };
   const operand plain = make({2, 64, 5, 6}, f16);
   CHECK(convolve(plain, part(plain, 0, 128 * 30, 2)).empty()); // rows of channels first are no pixels
@@ -371,6 +373,6 @@ TEST_CASE("Rules that do not know parts have no launches for them", "[ops]") {
   const auto f64 = dtype::float64;
   gpu.float64 = gpu.int64 = true;
   const operand c = make({8, 8}, f64);
-  CHECK_FALSE(matmul_launches({none, {c, c}, {c}, gpu}).empty());
-  CHECK(matmul_launches({none, {c, c}, {part(c, 0, 16, 8)}, gpu}).empty()); // a contraction
+  CHECK_FALSE(onnx_launches("MatMul", {none, {c, c}, {c}, gpu}).empty());
+  CHECK(onnx_launches("MatMul", {none, {c, c}, {part(c, 0, 16, 8)}, gpu}).empty()); // a contraction
 }

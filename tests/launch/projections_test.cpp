@@ -183,7 +183,7 @@ struct normed_call {
   }
 
   launch_lists lists(const gpu_features& gpu, way_range ways = way_range::usual) const {
-    return projection_launches({attrs, inputs, outputs, gpu, ways});
+    return troupe_launches("Projections", {attrs, inputs, outputs, gpu, ways});
   }
 };
 
@@ -260,7 +260,8 @@ TEST_CASE("what has the norm behind it takes the tile that it would take without
         const launch_list list = call.lists(gpu).at(0);
         attributes none;
         const launch_list alone =
-            fused_matmul_launches(
+            troupe_launches(
+                "MatMul",
                 {none, {call.inputs[0], call.inputs[3], call.inputs[6], call.inputs[7]}, {call.outputs[0]}, gpu})
                 .at(0);
         CHECK(list.launches.size() == 2); // a product and its norm, or parts and what adds them

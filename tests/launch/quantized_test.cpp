@@ -1,12 +1,12 @@
 // Launch rules of products and convolutions of bytes on fabricated devices. What the kernels compute is tested on a
 // device.
-#include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/pack.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
 #include "support/fabricated_gpu.hpp"
+#include "support/operator_launches.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -61,7 +61,8 @@ using list = std::vector<std::string>;
 launch_lists matmul(const gpu_features& gpu, dtype b_type, bool constant_b, bool b_zero) {
   const attributes none;
   const operand b = constant_b ? constant({64, 32}, b_type) : make({64, 32}, b_type);
-  return quantized_matmul_launches(
+  return troupe_launches(
+      "QuantizedMatMul",
       {none, operands(make({100, 64}, dtype::uint8), b, true, b_zero), {make({100, 32}, dtype::uint8)}, gpu});
 }
 
@@ -115,11 +116,11 @@ TEST_CASE("Convolutions of bytes choose their kernel", "[ops][quantised]") {
     attributes attrs;
     attrs.set("group", group);
     attrs.set("pads", std::vector<int64_t>(2 * (w.size() - 2), w[2] / 2));
-    return names(quantized_conv_launches(
-        {attrs,
-         operands(make(std::move(x), dtype::uint8, l), constant(std::move(w), dtype::int8), true, false),
-         {make(std::move(y), dtype::uint8, l)},
-         gpu}));
+    return names(troupe_launches("QuantizedConv", {attrs,
+                                                   operands(make(std::move(x), dtype::uint8, l),
+                                                            constant(std::move(w), dtype::int8), true, false),
+                                                   {make(std::move(y), dtype::uint8, l)},
+                                                   gpu}));
   };
   using enum layout;
   const list product{"quantized_matmul.cooperative", "quantized_matmul.dot", "quantized_matmul.plain"},
@@ -142,7 +143,8 @@ TEST_CASE("Bytes have tiles of their own", "[ops][quantised]") {
   const attributes none;
   const gpu_features gpu = gpu_with(true, true);
   const auto tile_of = [&](int64_t rows, int64_t depth, int64_t columns) {
-    const launch_lists lists = quantized_matmul_launches(
+    const launch_lists lists = troupe_launches(
+        "QuantizedMatMul",
         {none,
          operands(make({rows, depth}, dtype::uint8), constant({depth, columns}, dtype::int8), true, false),
          {make({rows, columns}, dtype::uint8)},
@@ -162,7 +164,7 @@ TEST_CASE("Single scales and zero points are in the block if all are constant, a
   const gpu_features gpu = gpu_with(true, true);
   std::vector<operand> in = operands(make({100, 64}, dtype::uint8), make({64, 32}, dtype::int8), true, false);
   const auto made = [&] {
-    return quantized_matmul_launches({none, in, {make({100, 32}, dtype::uint8)}, gpu}).at(0).launches.at(0);
+    return troupe_launches("QuantizedMatMul", {none, in, {make({100, 32}, dtype::uint8)}, gpu}).at(0).launches.at(0);
   };
   const auto knows = [](const launch& l) { return (l.constants.at(8) & shader::quantized_known) != 0; };
   in[2].constant = weight::from_tensor(tensor::of<float>({}, std::vector<float>{0.3f}));
@@ -195,7 +197,7 @@ TEST_CASE("A sum with a residual ends products of bytes, but no kernel for one c
         operands(make({1, 32, 8, 8}, dtype::uint8, channels_last), constant(w, dtype::int8), true, false);
     const operand scale = make({}, dtype::float32);
     in.insert(in.end(), {r, scale, operand{}, scale, operand{}});
-    const launch_lists lists = quantized_conv_launches({attrs, in, {y}, gpu});
+    const launch_lists lists = troupe_launches("QuantizedConv", {attrs, in, {y}, gpu});
     for (const launch_list& l : lists) {
       CHECK((l.launches.at(0).constants.at(8) & shader::product_residual) != 0);
       // Where a product's factors are otherwise: limits of the sum.

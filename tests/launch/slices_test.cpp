@@ -1,10 +1,10 @@
 // Which products and convolutions of float32 share depths among slices of a group, on fabricated devices. What the
 // kernels compute is tested on a device.
-#include "launch/launches.hpp"
 #include "launch/tiling.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
 #include "support/fabricated_gpu.hpp"
+#include "support/operator_launches.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -38,7 +38,7 @@ uint32_t slices_of(const gpu_features& gpu, std::array<int64_t, 3> size, dtype t
   const auto [m, n, k] = size;
   uint32_t most = 0;
   for (const launch_list& list :
-       matmul_launches({none, {{type, {m, k}}, constant({k, n}, type)}, {{type, {m, n}}}, gpu, ways}))
+       onnx_launches("MatMul", {none, {{type, {m, k}}, constant({k, n}, type)}, {{type, {m, n}}}, gpu, ways}))
     if (list.name == "matmul")
       most = std::max(most, slices_of(list.launches.at(0)));
   return most;
@@ -75,7 +75,7 @@ TEST_CASE("convolutions have slices as products do, those of bytes have none", "
   const gpu_features gpu = h100_like();
   const attributes attrs = attrs_of({{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
   const auto x = channels_last({1, 16, 55, 55}), y = channels_last({1, 64, 55, 55});
-  const launch_list list = conv_launches({attrs, {x, constant({64, 16, 3, 3})}, {y}, gpu}).at(0);
+  const launch_list list = onnx_launches("Conv", {attrs, {x, constant({64, 16, 3, 3})}, {y}, gpu}).at(0);
   CHECK(list.launches.at(0).shader == "conv.f32_sliced");
   CHECK(slices_of(list.launches[0]) == 2);
   for (const tiling& t : list_tilings({196, 384, 64}, tile_family::tiled, false, gpu, way_range::all)) // what bytes ask

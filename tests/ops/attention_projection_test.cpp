@@ -1,5 +1,5 @@
 // troupe.AttentionProjection: its reference is attention and the product of its heads; what it refuses.
-#include "ops/fused_attention.hpp"
+#include "ops/composed/fused_attention.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"

@@ -1,5 +1,5 @@
 #include "ops/activation.hpp"
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"

@@ -1,5 +1,5 @@
 // troupe.Projections: its reference is its parts; what it refuses.
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"

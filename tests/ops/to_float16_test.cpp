@@ -1,6 +1,6 @@
-#include "launch/launches.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
+#include "support/operator_launches.hpp"
 
 #include <cmath>
 #include <limits>
@@ -40,7 +40,7 @@ TEST_CASE("the launches of ToFloat16 cover every element, whatever a binding hol
   gpu_features gpu{.max_binding_bytes = 4096, .binding_alignment = 64, .float16 = true};
   for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{1024}, int64_t{5000}}) {
     gpu_call call{attrs, {{.type = dtype::float32, .dims = {count}}}, {{.type = dtype::float16, .dims = {count}}}, gpu};
-    const launch_lists lists = to_float16_launches(call);
+    const launch_lists lists = troupe_launches("ToFloat16", call);
     REQUIRE(lists.size() == 1);
     int64_t read = 0, written = 0;
     for (const launch& l : lists[0].launches) {
@@ -55,5 +55,5 @@ TEST_CASE("the launches of ToFloat16 cover every element, whatever a binding hol
   }
   gpu.float16 = false;
   const gpu_call call{attrs, {{.type = dtype::float32, .dims = {8}}}, {{.type = dtype::float16, .dims = {8}}}, gpu};
-  CHECK(to_float16_launches(call).empty());
+  CHECK(troupe_launches("ToFloat16", call).empty());
 }

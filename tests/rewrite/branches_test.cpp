@@ -1,5 +1,5 @@
 // Ifs whose branches give different ranks: what moves into the branches, what stays outside, what is refused.
-#include "ops/control.hpp"
+#include "ops/onnx/control.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/branch_models.hpp"
 #include "support/catch.hpp"

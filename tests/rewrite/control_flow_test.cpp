@@ -1,5 +1,5 @@
 // Control flow in the rewrite: branches and loops that are known beforehand go, bodies that stay are rewritten.
-#include "ops/control.hpp"
+#include "ops/onnx/control.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"

@@ -1,6 +1,6 @@
 // Norms that become the end of the product before them (troupe.Projections): as the parts on random data, for GPUs
 // alone.
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"

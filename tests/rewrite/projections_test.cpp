@@ -1,6 +1,6 @@
 // Norms and products that become troupe.Projections: as the parts on random data, and only where no other node reads
 // what is between.
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 

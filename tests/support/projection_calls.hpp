@@ -1,10 +1,10 @@
 // Calls of troupe.Projections on fabricated devices.
 #pragma once
 
-#include "launch/launches.hpp"
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "ops/run_op.hpp"
 #include "support/fabricated_gpu.hpp"
+#include "support/operator_launches.hpp"
 
 #include <fmt/format.h>
 
@@ -49,7 +49,9 @@ struct decoder_call {
     return *this;
   }
 
-  launch_lists lists(const gpu_features& gpu) const { return projection_launches({attrs, inputs, outputs, gpu}); }
+  launch_lists lists(const gpu_features& gpu) const {
+    return troupe_launches("Projections", {attrs, inputs, outputs, gpu});
+  }
 };
 
 /// Queries, keys and values by codes of 4 bits, in blocks of `block`.

@@ -1,5 +1,5 @@
 // troupe.AttentionProjection on the GPU: the kernel of a decode step, and attention and product apart.
-#include "ops/fused_attention.hpp"
+#include "ops/composed/fused_attention.hpp"
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"
 #include "support/packed_heads.hpp"

@@ -1,6 +1,6 @@
 // Every kernel that divides, takes a root or rounds, on values beside ties: bit by bit the reference's
 // (check_gpu_bits). A million values on a GPU (scripts/gpu-check), a tenth of that on a GPU that is software.
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/kernel_case.hpp"

@@ -1,9 +1,9 @@
 // Every kernel of products and convolutions against the reference, at sizes that leave remainders everywhere.
-#include "launch/launches.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/graph_builder.hpp"
 #include "support/kernel_case.hpp"
+#include "support/operator_launches.hpp"
 #include "vulkan/device_choice.hpp"
 #include "vulkan/shader_library.hpp"
 
@@ -166,7 +166,7 @@ TEST_CASE("Every tile has its shader, and its threads cover it", "[vulkan]") {
           gpu.units = units;
           for (const dtype type : {dtype::float32, dtype::float16}) {
             const gpu_call call{none, {{type, {m, k}}, {type, {k, n}}}, {{type, {m, n}}}, gpu};
-            for (const launch_list& list : matmul_launches(call))
+            for (const launch_list& list : testing::onnx_launches("MatMul", call))
               for (const launch& l : list.launches) {
                 CHECK(is_embedded(l.shader));
                 if (l.shader.starts_with("matmul")) {

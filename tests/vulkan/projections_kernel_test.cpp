@@ -1,5 +1,5 @@
 // Every kernel of troupe.Projections against the reference: few rows and more, odd sizes, norms, ends, packed weights.
-#include "ops/projections.hpp"
+#include "ops/composed/projections.hpp"
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"
 #include "support/kernel_case.hpp"

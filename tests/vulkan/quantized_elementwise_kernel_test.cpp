@@ -1,5 +1,5 @@
 // troupe.QuantizedElementwise on the GPU: bytes have to be the reference's exactly.
-#include "ops/fused_elementwise.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"
 

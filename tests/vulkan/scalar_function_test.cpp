@@ -1,7 +1,7 @@
 // Walks the table of scalar functions: the reference kernel, the CPU's vector loop and the GPU's kernel give the same.
 #include "cpu/kernel_check.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "ops/evaluate.hpp"
-#include "ops/fused_elementwise.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"

@@ -1,8 +1,8 @@
 // Every scalar function over all of float32, on the reference, the CPU's vector loops and GPU 0, against float64. More
 // points by environment variable TROUPE_SWEEP (support/scalar_sweep.hpp).
 #include "cpu/fast_functions.hpp"
+#include "ops/composed/fused_elementwise.hpp"
 #include "ops/evaluate.hpp"
-#include "ops/fused_elementwise.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"

@@ -1,8 +1,8 @@
 // Attention of few queries whose last groups join the splits of the keys: what counts the groups is as it was when they
 // are done.
-#include "launch/launches.hpp"
 #include "support/bound_values.hpp"
 #include "support/kernel_case.hpp"
+#include "support/operator_launches.hpp"
 #include "vulkan/device_choice.hpp"
 
 using namespace troupe;
@@ -36,7 +36,10 @@ TEST_CASE("GPU attention whose last groups join its splits is right run after ru
   const auto splits_of = [&](int64_t keys) {
     const operand row{.type = dtype::float32, .dims = {1, 1, columns}},
         many{.type = dtype::float32, .dims = {1, keys, columns}};
-    return attention_launches({attrs, {row, many, many}, {row}, features}).at(0).launches.at(0).groups[2];
+    return testing::onnx_launches("Attention", {attrs, {row, many, many}, {row}, features})
+        .at(0)
+        .launches.at(0)
+        .groups[2];
   };
   REQUIRE(splits_of(3000) > splits_of(1000));
   REQUIRE(splits_of(1000) > splits_of(20));
