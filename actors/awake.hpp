@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/shared_work.hpp"
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/execution_unit.hpp>
