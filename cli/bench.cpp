@@ -14,7 +14,7 @@
 #include "cli/throughput.hpp"
 #include "measure/measure_nodes.hpp"
 #include "ops/strided_copy.hpp"
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 #include "plan/show/statistics.hpp"
 #include "trace/hops.hpp"
 

@@ -9,7 +9,7 @@
 #include "measure/measure_nodes.hpp"
 #include "measure/operator_table.hpp"
 #include "monitor/bottlenecks.hpp"
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 #include "cli/unused_hosts.hpp"
 
 #include "measure/measure_nodes.hpp"
+#include "plan/estimate/predict.hpp"
 #include "plan/place/policies.hpp"
-#include "plan/predict.hpp"
 #include "plan/show/idle_devices.hpp"
 
 #include <fmt/format.h>

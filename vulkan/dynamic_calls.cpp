@@ -5,9 +5,8 @@
 #include "launch/launch_table.hpp"
 #include "launch/movement.hpp"
 #include "ops/op.hpp"
-#include "plan/bind/joined_parts.hpp"
 #include "plan/bind/layout_buckets.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/cut/joined_parts.hpp"
 #include "vulkan/cache_rows.hpp"
 
 #include <algorithm>

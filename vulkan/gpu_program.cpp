@@ -2,7 +2,7 @@
 
 #include "base/round_up.hpp"
 #include "ops/op.hpp"
-#include "plan/bind/memory.hpp"
+#include "plan/arena_space.hpp"
 #include "plan/cut/waves.hpp"
 #include "vulkan/row_copies.hpp"
 #include "vulkan/staged_values.hpp"

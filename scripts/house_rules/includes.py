@@ -29,7 +29,7 @@ STANDARD = r"[a-z_0-9]+$"
 # room itself (`.`) has a place in the order, or none: then it goes with all of them, as plan.hpp below and plan.cpp
 # above the others do.
 SUB_ROOMS = {"src/ops": [".", "onnx", "contrib", "ml", "composed"],
-             "src/plan": ["place", "place/policies", "cut", "bind", "show"],
+             "src/plan": ["estimate", "place", "place/policies", "cut", "bind", "show"],
              "actors": ["network"], "shaders": ["parameters", "."]}
 
 # One library, one door: the folder whose files may include a third-party header. OpenSSL has two: actors for TLS, and

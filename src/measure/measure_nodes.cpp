@@ -2,7 +2,7 @@
 
 #include "base/quantile.hpp"
 #include "cost/cost_model.hpp"
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "measure/operator_table.hpp"
 
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 
 namespace troupe {
 

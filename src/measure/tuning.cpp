@@ -3,8 +3,7 @@
 #include "launch/launch_table.hpp"
 #include "launch/tiling.hpp"
 #include "ops/op.hpp"
-#include "plan/bind/joined_parts.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/cut/joined_parts.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,8 +1,8 @@
 #include "monitor/traced_work.hpp"
 
 #include "graph/bodies.hpp"
-#include "plan/place/gpu_support.hpp"
-#include "plan/predict.hpp"
+#include "plan/estimate/gpu_support.hpp"
+#include "plan/estimate/predict.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -5,15 +5,16 @@
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
 #include "ops/onnx/control.hpp"
-#include "plan/bind/joined_parts.hpp"
 #include "plan/bind/lifetimes.hpp"
 #include "plan/bind/operand_checks.hpp"
 #include "plan/cut/adjust_chunks.hpp"
 #include "plan/cut/chunks.hpp"
+#include "plan/cut/joined_parts.hpp"
 #include "plan/cut/segments.hpp"
 #include "plan/cut/split_transfers.hpp"
 #include "plan/cut/transfers.hpp"
 #include "plan/cut/waves.hpp"
+#include "plan/estimate/predict.hpp"
 #include "plan/place/layout.hpp"
 #include "plan/place/node_order.hpp"
 #include "plan/place/placement.hpp"
@@ -21,7 +22,6 @@
 #include "plan/place/policies.hpp"
 #include "plan/place/widen.hpp"
 #include "plan/plan_key.hpp"
-#include "plan/predict.hpp"
 #include "plan/saved_plan.hpp"
 
 #include <algorithm>
@@ -225,6 +225,24 @@ void plan_bodies(plan& p, const std::vector<device_info>& devices, const plan_op
       }
     }
   }
+}
+
+/// Returns `plan::storage`: roots of views, by value.
+std::vector<value_id> find_storage(const graph& program, std::span<const node_id> producer,
+                                   std::span<const device_index> placement, std::span<const uint32_t> segment_of_node) {
+  std::vector<value_id> storage(program.values.size());
+  for (size_t v = 0; v < storage.size(); ++v)
+    storage[v] = static_cast<value_id>(v);
+  for (size_t n = 0; n < program.nodes.size(); ++n) {
+    const node& call = program.nodes[n];
+    if (!is_view(call))
+      continue;
+    const value_id source = call.inputs[0];
+    const node_id from = producer[source];
+    const bool local = from >= 0 && placement[from] == placement[n] && segment_of_node[from] == segment_of_node[n];
+    storage[call.outputs[0]] = local ? storage[source] : source;
+  }
+  return storage;
 }
 
 /// Cuts the placed graph into segments, chunks and waves; `given` holds every node's chunk where it is decided.

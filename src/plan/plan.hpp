@@ -165,7 +165,7 @@ struct plan {
   std::vector<data_symbol> symbols; // that depend on data, in the order of their nodes; their values are downloaded
   /// The value whose bytes hold each value's on the device that produces it: itself, or the source of a view
   /// (`aliasing::view`), through chains of views. A view of a value that its device uploads has the upload as its
-  /// source. Of a part: the output of the Concat that it is written into (bind/joined_parts.hpp). See `root_on`.
+  /// source. Of a part: the output of the Concat that it is written into (cut/joined_parts.hpp). See `root_on`.
   std::vector<value_id> storage;
   /// All symbolic dims and host-known elements of the program, and where each value finds its own. Slots of a later
   /// segment depend on symbols that are bound when the earlier ones have run: one program a segment.

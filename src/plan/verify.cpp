@@ -1,6 +1,6 @@
 // Checks a plan's invariants from the plan alone, without the code that made it: plans are edited and loaded too.
 #include "graph/bodies.hpp"
-#include "plan/bind/joined_parts.hpp"
+#include "plan/cut/joined_parts.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
 // What a session runs instead of a binding that a device cannot take.
-#include "plan/place/fit_memory.hpp"
+#include "plan/bind/fit_memory.hpp"
 #include "run/session_plans.hpp"
 
 namespace troupe {

@@ -1,7 +1,7 @@
 // How fast a model could run on some devices, however it were placed: what a schedule is compared with.
 #pragma once
 
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 
 namespace troupe::sim {
 

@@ -2,7 +2,8 @@
 // bytes with their routes for what may share links.
 #pragma once
 
-#include "plan/predict.hpp"
+#include "plan/bind/bound_plan.hpp"
+#include "plan/estimate/predict.hpp"
 #include "sim/cluster.hpp"
 #include "sim/links.hpp"
 
@@ -22,7 +23,7 @@ struct chunk_price {
   std::vector<leg> in, out;         // one after the other
   std::vector<leg> net_in, net_out; // likewise, over the network, before and after, beside what the device does
   double in_bytes = 0, out_bytes = 0;
-  /// Whether large copies out may go beside the next chunk's work (plan/predict.hpp).
+  /// Whether large copies out may go beside the next chunk's work (plan/estimate/predict.hpp).
   bool next_is_free = false;
 };
 

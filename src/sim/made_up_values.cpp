@@ -1,6 +1,6 @@
 #include "sim/made_up_values.hpp"
 
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 
 #include <sys/mman.h>
 

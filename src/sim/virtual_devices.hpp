@@ -1,4 +1,4 @@
-// Devices in virtual time: the machine that `play` (plan/predict.hpp) plays, with links that transfers share.
+// Devices in virtual time: the machine that `play` (plan/estimate/predict.hpp) plays, with links that transfers share.
 //
 // Devices of one processor take its lanes in turn: copies in, work, copies out; a chunk's large copies may go beside
 // the work of its neighbours. What crosses the network comes before that and goes after it, a device's chunks one after

@@ -1,6 +1,6 @@
 #include "strategy/prepare.hpp"
 
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 #include "strategy/stream_forecast.hpp"
 #include "strategy/stream_machine.hpp"
 

@@ -1,8 +1,8 @@
 // What a stream of requests is expected to take over replicas: their pieces' chunks played through together, in the
-// order in which they become ready, on devices that may share processors (plan/predict.hpp). Pure.
+// order in which they become ready, on devices that may share processors (plan/estimate/predict.hpp). Pure.
 #pragma once
 
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 #include "strategy/stream.hpp"
 
 namespace troupe {

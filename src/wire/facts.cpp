@@ -1,6 +1,7 @@
 #include "wire/facts.hpp"
 
 #include "base/limits.hpp"
+#include "plan/arena_space.hpp"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 
 #include "cost/cost_model.hpp"
 #include "measure/operator_table.hpp"
+#include "plan/estimate/predict.hpp"
 #include "plan/graphs.hpp"
-#include "plan/predict.hpp"
 #include "support/catch.hpp"
 
 #include <numeric>

@@ -1,3 +1,4 @@
+#include "plan/arena_space.hpp"
 #include "plan/cut/ready_set.hpp"
 #include "plan/graphs.hpp"
 #include "support/catch.hpp"

@@ -1,7 +1,7 @@
 // Whole simulations: makespans that can be computed by hand, and what predictions say.
+#include "plan/estimate/gpu_support.hpp"
+#include "plan/estimate/predict.hpp"
 #include "plan/graphs.hpp"
-#include "plan/place/gpu_support.hpp"
-#include "plan/predict.hpp"
 #include "sim/arrival_times.hpp"
 #include "strategy/call_model.hpp"
 #include "support/catch.hpp"

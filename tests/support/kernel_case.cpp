@@ -5,7 +5,7 @@
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "ops/type_rules.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/graph_builder.hpp"

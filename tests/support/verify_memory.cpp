@@ -1,6 +1,7 @@
 #include "support/verify_memory.hpp"
 
 #include "ops/op.hpp"
+#include "plan/arena_space.hpp"
 #include "plan/bind/memory.hpp"
 
 #include <algorithm>

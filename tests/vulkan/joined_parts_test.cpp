@@ -1,6 +1,6 @@
 // Kernels that write straight into their part of a Concat's output: every alternative, aligned and not, in float32 and
 // float16, against the reference kernels, under the validation layer.
-#include "plan/bind/joined_parts.hpp"
+#include "plan/cut/joined_parts.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"

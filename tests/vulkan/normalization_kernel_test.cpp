@@ -1,7 +1,6 @@
 #include "launch/launch_table.hpp"
 #include "ops/activation.hpp"
 #include "ops/evaluate.hpp"
-#include "plan/place/gpu_support.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/graph_builder.hpp"

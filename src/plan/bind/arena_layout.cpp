@@ -1,6 +1,7 @@
 #include "plan/bind/arena_layout.hpp"
 
 #include "base/checked.hpp"
+#include "plan/arena_space.hpp"
 #include "plan/bind/bind_shapes.hpp"
 #include "plan/bind/memory.hpp"
 #include "plan/bind/operand_checks.hpp"

@@ -64,9 +64,6 @@ struct device_memory {
   int64_t transfer_bytes = 0;
 };
 
-/// Every arena offset is a multiple of this: the largest minStorageBufferOffsetAlignment that Vulkan allows.
-inline constexpr int64_t arena_alignment = 256;
-
 /// What a layout holds of one symbol.
 struct symbol_capacity {
   std::string name;

@@ -1,7 +1,9 @@
+#include "graph/known_tensor.hpp"
 #include "plan/bind/bind_shapes.hpp"
 #include "plan/bind/bound_plan.hpp"
-#include "plan/bind/known_tensor.hpp"
 #include "plan/bind/operand_checks.hpp"
+#include "plan/cut/joined_parts.hpp"
+#include "plan/estimate/gpu_support.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -71,12 +73,30 @@ bound_plan_ptr bind_segment(std::shared_ptr<const plan> p, uint32_t segment, con
   return bind_in(make_layout(std::move(p), segment, values), values);
 }
 
-void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& values) {
-  for (const data_symbol& symbol : p.symbols)
-    if (symbol.value == v) {
-      expects(symbol.axis < dims.size(), "bind_data_symbols: the computed value has too few dims");
-      values[symbol.name] = dims[symbol.axis];
-    }
+gpu_call make_gpu_call(const bound_plan& bound, const node& n, const gpu_features& gpu) {
+  const plan& p = *bound.source;
+  const auto operand_of = [&](value_id v) -> operand {
+    if (v == no_value)
+      return {};
+    const value& info = p.program->values[v];
+    operand o{.type = info.type, .layout = info.layout, .constant = info.constant, .known = bound.known[v]};
+    o.unsized = p.segment_of_value[v] > bound.segment;
+    if (!o.unsized)
+      o.dims = info.constant ? info.constant->dims : bound.dims[v];
+    return o;
+  };
+  gpu_call call{n.attrs, {}, {}, gpu};
+  for (value_id v : n.inputs)
+    call.inputs.push_back(operand_of(v));
+  for (value_id v : n.outputs) {
+    call.outputs.push_back(operand_of(v));
+    if (v != no_value && is_part(p, v))
+      call.outputs.back().part = part_of(p, v, volume(bound.dims[p.storage[v]]));
+  }
+  if (const operand* o = find_too_large(call))
+    fail(errc::unsupported, "{}: an operand of shape {} has 2^32 elements or more, which GPU kernels do not count",
+         describe(n), to_string(std::span<const int64_t>(o->dims)));
+  return call;
 }
 
 } // namespace troupe

@@ -28,4 +28,8 @@ bound_plan_ptr bind_segment(std::shared_ptr<const plan> p, uint32_t segment, con
 /// not fit together.
 bound_plan_ptr bind_in(const arena_layout_ptr& layout, const bindings& values);
 
+/// Returns the call of a node of `bound`'s segment as a GPU with these features will run it; it refers to the node's
+/// attributes and to `gpu`. Throws `errc::unsupported` if an operand has 2^32 elements or more.
+gpu_call make_gpu_call(const bound_plan& bound, const node& n, const gpu_features& gpu);
+
 } // namespace troupe

@@ -176,42 +176,6 @@ private:
 
 } // namespace
 
-std::vector<device_info> real_devices(const plan& p) {
-  std::vector<device_info> devices = p.devices;
-  std::erase_if(devices, [](const device_info& d) { return d.kind == device_kind::control; });
-  return devices;
-}
-
-bool is_view(const node& n) {
-  return n.def && n.def->alias == aliasing::view && !n.inputs.empty() && n.inputs[0] != no_value &&
-         !n.outputs.empty() && n.outputs[0] != no_value;
-}
-
-std::vector<value_id> find_storage(const graph& program, std::span<const node_id> producer,
-                                   std::span<const device_index> placement, std::span<const uint32_t> segment_of_node) {
-  std::vector<value_id> storage(program.values.size());
-  for (size_t v = 0; v < storage.size(); ++v)
-    storage[v] = static_cast<value_id>(v);
-  for (size_t n = 0; n < program.nodes.size(); ++n) {
-    const node& call = program.nodes[n];
-    if (!is_view(call))
-      continue;
-    const value_id source = call.inputs[0];
-    const node_id from = producer[source];
-    const bool local = from >= 0 && placement[from] == placement[n] && segment_of_node[from] == segment_of_node[n];
-    storage[call.outputs[0]] = local ? storage[source] : source;
-  }
-  return storage;
-}
-
-value_id root_on(const plan& p, const chunk& c, value_id v) {
-  const node_id from = p.producer[v];
-  if (from < 0)
-    return v;
-  const chunk& made_by = p.chunks[p.chunk_of_node[from]];
-  return made_by.device == c.device && made_by.segment == c.segment ? p.storage[v] : v;
-}
-
 std::vector<device_lifetimes> find_lifetimes(const plan& p) {
   std::vector<std::vector<chunk_id>> chunks(p.segment_count * p.devices.size());
   for (chunk_id c = 0; c < p.chunks.size(); ++c)

@@ -20,10 +20,6 @@ void for_each_step(const chunk& c, F&& f) {
     f(c.wave_begin.empty() ? std::span(c.nodes).subspan(s, 1) : c.wave(s));
 }
 
-/// Returns `plan::storage`: roots of views, by value.
-std::vector<value_id> find_storage(const graph& program, std::span<const node_id> producer,
-                                   std::span<const device_index> placement, std::span<const uint32_t> segment_of_node);
-
 /// Returns `plan::lifetimes`. Needs every other structural field of `p`.
 std::vector<device_lifetimes> find_lifetimes(const plan& p);
 

@@ -1,6 +1,7 @@
 #include "plan/bind/memory.hpp"
 
 #include "base/checked.hpp"
+#include "plan/arena_space.hpp"
 
 #include <map>
 #include <memory_resource>

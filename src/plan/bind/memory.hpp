@@ -6,20 +6,9 @@
 // overlap otherwise. Time is O(n log n).
 #pragma once
 
-#include "base/round_up.hpp"
-#include "plan/bind/bound_plan.hpp"
-
-#include <algorithm>
+#include "plan/bind/arena_layout.hpp"
 
 namespace troupe {
-
-/// Returns the bytes that a value of `bytes` bytes takes in an arena: whole steps of `arena_alignment`, at least one.
-constexpr int64_t arena_space(int64_t bytes) {
-  return round_up(std::max<int64_t>(bytes, 1), arena_alignment);
-}
-
-/// Devices whose figures a message about memory lists; the others it counts.
-inline constexpr size_t devices_in_message = 4;
 
 /// Lays out the arena of one device. `bytes` is by value, the size of each; `dims` are the concrete shapes. Throws
 /// `errc::out_of_memory` if the sum of sizes overflows.

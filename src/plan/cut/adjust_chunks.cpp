@@ -2,7 +2,7 @@
 
 #include "base/topological_order.hpp"
 #include "cost/cost_model.hpp"
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 
 #include "base/topological_order.hpp"
 #include "ops/op.hpp"
-#include "plan/bind/joined_parts.hpp"
+#include "plan/cut/joined_parts.hpp"
 
 #include <algorithm>
 #include <new>

@@ -1,7 +1,7 @@
 #include "plan/place/layout.hpp"
 
 #include "ops/registry.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 #include "plan/place/graph_rebuild.hpp"
 
 #include <algorithm>

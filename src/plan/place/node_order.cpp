@@ -2,7 +2,7 @@
 
 #include "cost/cost_model.hpp"
 #include "graph/data_symbols.hpp"
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 
 #include <algorithm>
 #include <queue>

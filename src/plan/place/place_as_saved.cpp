@@ -1,7 +1,7 @@
 // Compares a saved plan with the model and the devices, and places the nodes as it says.
 #include "base/topological_order.hpp"
 #include "graph/bodies.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 #include "plan/saved_plan.hpp"
 
 #include <algorithm>

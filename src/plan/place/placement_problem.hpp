@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cost/cost_model.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 #include "plan/place/policy_host.hpp"
 
 namespace troupe {

@@ -3,7 +3,7 @@
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
 #include "plan/cut/cache_appends.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 #include "plan/place/placement_problem.hpp"
 #include "plan/place/policy_library.hpp"
 #include "plan/saved_plan.hpp"

@@ -2,7 +2,7 @@
 
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,8 +2,8 @@
 
 #include "base/printable.hpp"
 #include "plan/cut/waves.hpp"
+#include "plan/estimate/predict.hpp"
 #include "plan/place/policy_library.hpp"
-#include "plan/predict.hpp"
 #include "plan/show/explain.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "base/printable.hpp"
 #include "plan/cut/waves.hpp"
+#include "plan/estimate/predict.hpp"
 #include "plan/place/policy_library.hpp"
-#include "plan/predict.hpp"
 #include "plan/saved_plan.hpp"
 #include "plan/show/explain.hpp"
 #include "plan/show/print.hpp"

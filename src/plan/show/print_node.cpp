@@ -1,7 +1,7 @@
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
 #include "ops/op.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 #include "plan/show/explain.hpp"
 #include "plan/show/print.hpp"
 

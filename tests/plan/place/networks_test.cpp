@@ -1,7 +1,7 @@
 // Plans over hosts: what the network between them costs, and what heft and dmda make of it.
+#include "plan/estimate/predict.hpp"
 #include "plan/graphs.hpp"
 #include "plan/plan_key.hpp"
-#include "plan/predict.hpp"
 #include "plan/show/print.hpp"
 #include "support/catch.hpp"
 

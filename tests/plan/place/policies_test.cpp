@@ -1,10 +1,10 @@
 // Every policy on random graphs and devices: legal, deterministic, and plans that keep their invariants.
 #include "plan/place/policies.hpp"
 
+#include "plan/estimate/gpu_support.hpp"
+#include "plan/estimate/predict.hpp"
 #include "plan/graphs.hpp"
-#include "plan/place/gpu_support.hpp"
 #include "plan/place/placement.hpp"
-#include "plan/predict.hpp"
 #include "support/catch.hpp"
 #include "support/verify_memory.hpp"
 

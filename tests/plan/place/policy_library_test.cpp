@@ -1,10 +1,10 @@
 // Policies from shared libraries: those that are right are used like built-in ones, all others are refused by name.
 #include "plan/place/policy_library.hpp"
 
+#include "plan/estimate/predict.hpp"
 #include "plan/graphs.hpp"
 #include "plan/place/placement.hpp"
 #include "plan/plan_key.hpp"
-#include "plan/predict.hpp"
 #include "support/catch.hpp"
 
 #include <filesystem>

@@ -4,7 +4,7 @@
 // In the graph's order, a device takes tasks while its weights and the most that is live at one time stay within its
 // budget. What is live is an estimate (binding lays out waves, not single tasks): who needs a guarantee binds, and
 // places again with smaller budgets (`fit_memory`).
-#include "plan/bind/memory.hpp"
+#include "plan/arena_space.hpp"
 #include "plan/place/policies.hpp"
 
 #include <algorithm>

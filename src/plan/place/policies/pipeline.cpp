@@ -10,7 +10,7 @@
 // - A value that is read after a cut crosses it, though it may pass the stage between: what passes is overestimated.
 // - Memory is the stage's weights, each once, and the most that is live at one of its nodes, whichever stage made it.
 //   If no stages fit, they are balanced as if they did: binding says what lacks, and the session spills (`fit_memory`).
-#include "plan/bind/memory.hpp"
+#include "plan/arena_space.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/place/stages.hpp"
 

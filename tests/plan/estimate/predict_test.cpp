@@ -1,4 +1,4 @@
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 
 #include "plan/graphs.hpp"
 #include "support/catch.hpp"

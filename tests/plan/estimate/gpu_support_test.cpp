@@ -1,4 +1,4 @@
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 
 #include "plan/graphs.hpp"
 #include "support/catch.hpp"
@@ -78,27 +78,4 @@ TEST_CASE("what a GPU cannot run is told apart", "[plan]") {
   CHECK(obstacle(b, 9) == gpu_obstacle::control_flow);
   CHECK(obstacle(b, 10) == gpu_obstacle::none);
   CHECK(describe(gpu_obstacle::no_kernel, b.g.nodes[0]) == "no GPU kernel for test.host");
-}
-
-TEST_CASE("a bound call has concrete dims, constants and known elements", "[plan]") {
-  graph_builder b;
-  const dim n = dim::symbol("n");
-  const value_id in = b.input({n, 8});
-  const value_id known = b.known({2}, {n, 2});
-  const value_id w = b.g.add_constant("w", tensor::scalar(1.f));
-  b.g.values[in].layout = layout::plain;
-  const value_id out = b.node(plain_op, {in, no_value, known, w}, {n, 4});
-  const auto p = make_plan(b.done({out}), gpus(1), {});
-  const auto bound = bind_segment(p, 0, {{"n", 5}});
-  const gpu_features gpu;
-  const gpu_call call = make_gpu_call(*bound, p->program->nodes[0], gpu);
-  REQUIRE(call.inputs.size() == 4);
-  CHECK(call.inputs[0].dims == shape{5, 8});
-  CHECK(!call.has_input(1));
-  CHECK(call.inputs[2].known.values<int64_t>()[0] == 5);
-  CHECK(call.inputs[3].constant != nullptr);
-  CHECK(call.outputs[0].dims == shape{5, 4});
-  CHECK(!call.outputs[0].unsized);
-  const auto huge = bind_segment(p, 0, {{"n", int64_t{1} << 30}});
-  CHECK_THROWS_WITH(make_gpu_call(*huge, p->program->nodes[0], gpu), Contains("2^32 elements"));
 }

@@ -1,7 +1,7 @@
-#include "plan/place/fit_memory.hpp"
+#include "plan/bind/fit_memory.hpp"
 
 #include "ops/op.hpp"
-#include "plan/bind/memory.hpp"
+#include "plan/arena_space.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,9 @@
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 
 #include "graph/bodies.hpp"
+#include "graph/known_tensor.hpp"
 #include "launch/launch_table.hpp"
 #include "ops/op.hpp"
-#include "plan/bind/joined_parts.hpp"
-#include "plan/bind/known_tensor.hpp"
 
 #include <algorithm>
 
@@ -24,6 +23,8 @@ int64_t count_elements(const shape& dims) {
   return count;
 }
 
+} // namespace
+
 const operand* find_too_large(const gpu_call& call) {
   for (const auto* operands : {&call.inputs, &call.outputs})
     for (const operand& o : *operands)
@@ -31,8 +32,6 @@ const operand* find_too_large(const gpu_call& call) {
         return &o;
   return nullptr;
 }
-
-} // namespace
 
 std::string describe(gpu_obstacle obstacle, const node& n) {
   switch (obstacle) {
@@ -148,32 +147,6 @@ bool has_launches(const op_def& def, const gpu_call& call) {
   } catch (const std::exception&) {
     return false;
   }
-}
-
-gpu_call make_gpu_call(const bound_plan& bound, const node& n, const gpu_features& gpu) {
-  const plan& p = *bound.source;
-  const auto operand_of = [&](value_id v) -> operand {
-    if (v == no_value)
-      return {};
-    const value& info = p.program->values[v];
-    operand o{.type = info.type, .layout = info.layout, .constant = info.constant, .known = bound.known[v]};
-    o.unsized = p.segment_of_value[v] > bound.segment;
-    if (!o.unsized)
-      o.dims = info.constant ? info.constant->dims : bound.dims[v];
-    return o;
-  };
-  gpu_call call{n.attrs, {}, {}, gpu};
-  for (value_id v : n.inputs)
-    call.inputs.push_back(operand_of(v));
-  for (value_id v : n.outputs) {
-    call.outputs.push_back(operand_of(v));
-    if (v != no_value && is_part(p, v))
-      call.outputs.back().part = part_of(p, v, volume(bound.dims[p.storage[v]]));
-  }
-  if (const operand* o = find_too_large(call))
-    fail(errc::unsupported, "{}: an operand of shape {} has 2^32 elements or more, which GPU kernels do not count",
-         describe(n), to_string(std::span<const int64_t>(o->dims)));
-  return call;
 }
 
 } // namespace troupe

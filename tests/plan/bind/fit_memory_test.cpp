@@ -1,5 +1,5 @@
 // Models larger than a device's memory.
-#include "plan/place/fit_memory.hpp"
+#include "plan/bind/fit_memory.hpp"
 
 #include "plan/graphs.hpp"
 #include "support/catch.hpp"

@@ -1,10 +1,10 @@
-#include "plan/predict.hpp"
+#include "plan/estimate/predict.hpp"
 
 #include "base/error.hpp"
 #include "cost/cost_model.hpp"
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 
 #include <algorithm>
 #include <array>

@@ -9,7 +9,7 @@
 // one processor share its lanes.
 #pragma once
 
-#include "plan/bind/bound_plan.hpp"
+#include "plan/plan.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // How often predictions think that a Loop runs its body.
+#include "plan/estimate/gpu_support.hpp"
+#include "plan/estimate/predict.hpp"
 #include "plan/graphs.hpp"
-#include "plan/place/gpu_support.hpp"
-#include "plan/predict.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"

@@ -1,12 +1,12 @@
-// Which nodes a GPU can run, and the calls that its kernels are chosen from.
+// Which nodes a GPU can run, before dims are bound.
 //
 // The launch rules of an operator (launch/launch_table.hpp) say how a GPU runs a call. Planning asks them with symbolic
-// dims replaced by representative ones, a device asks again with those of a bound plan. Never on a GPU: control flow,
-// strings, nodes that define a data-dependent dim (the host has to look at the result anyway), and operands of 2^32
-// elements or more (kernels count in 32 bits). Views launch nothing, so that every GPU can "run" them.
+// dims replaced by representative ones, a device asks again with those of a bound plan (`make_gpu_call`). Never on a
+// GPU: control flow, strings, nodes that define a data-dependent dim (the host has to look at the result anyway), and
+// operands of 2^32 elements or more (kernels count in 32 bits). Views launch nothing, so that every GPU can "run" them.
 #pragma once
 
-#include "plan/bind/bound_plan.hpp"
+#include "plan/plan.hpp"
 
 namespace troupe {
 
@@ -63,9 +63,7 @@ private:
 /// Returns whether the operator has launches for a call; an exception counts as none.
 bool has_launches(const op_def& def, const gpu_call& call);
 
-/// Returns the call of a node of `bound`'s segment as a GPU with these features will run it; it refers to the node's
-/// attributes and to `gpu`.
-/// Throws `errc::unsupported` if an operand has 2^32 elements or more.
-gpu_call make_gpu_call(const bound_plan& bound, const node& n, const gpu_features& gpu);
+/// Returns the first operand that has 2^32 elements or more; null if none has.
+const operand* find_too_large(const gpu_call& call);
 
 } // namespace troupe

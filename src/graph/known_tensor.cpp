@@ -1,4 +1,4 @@
-#include "plan/bind/known_tensor.hpp"
+#include "graph/known_tensor.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "plan/bind/joined_parts.hpp"
+#include "plan/cut/joined_parts.hpp"
 
 #include "launch/launch_table.hpp"
 #include "ops/op.hpp"
-#include "plan/place/gpu_support.hpp"
+#include "plan/estimate/gpu_support.hpp"
 
 #include <algorithm>
 
@@ -122,19 +122,6 @@ void join_parts(plan& p, const adjacency& edges, std::span<const uint32_t> segme
   const bool wanted = std::any_of(p.devices.begin(), p.devices.end(), [](const auto& d) { return d.gpu.has_value(); });
   if (wanted)
     part_joiner(p, edges, segment_of_node).run();
-}
-
-bool is_part(const plan& p, value_id v) {
-  return p.storage[v] != v && p.producer[v] >= 0 && !is_view(p.program->nodes[p.producer[v]]);
-}
-
-bool is_joined(const plan& p, const node& n) {
-  return !n.inputs.empty() && n.inputs[0] != no_value && !n.outputs.empty() && n.outputs[0] != no_value &&
-         p.storage[n.inputs[0]] == n.outputs[0] && n.inputs[0] != n.outputs[0];
-}
-
-bool launches_nothing(const plan& p, const node& n) {
-  return is_view(n) || is_joined(p, n);
 }
 
 row_part part_of(const plan& p, value_id v, int64_t size) {

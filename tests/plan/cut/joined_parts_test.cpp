@@ -1,8 +1,7 @@
 // Which concatenations move nothing, and what the plan then says of bytes, waves and lifetimes.
 #include "ops/registry.hpp"
-#include "plan/bind/joined_parts.hpp"
-#include "plan/place/gpu_support.hpp"
-#include "plan/predict.hpp"
+#include "plan/cut/joined_parts.hpp"
+#include "plan/estimate/predict.hpp"
 #include "plan/show/explain.hpp"
 #include "plan/show/print.hpp"
 #include "support/catch.hpp"
