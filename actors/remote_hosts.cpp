@@ -80,7 +80,7 @@ std::vector<host_summary> remote_hosts::summary() const {
   std::vector<host_summary> all;
   const std::lock_guard lock(mutex_);
   for (const known_host& h : hosts_) {
-    const remote::load_progress loads = h.client ? h.client->loads() : remote::load_progress{};
+    const remote::load_progress loads = h.client ? h.client->news().loads() : remote::load_progress{};
     all.push_back({.name = h.at.name,
                    .address = endpoint_text(h.at.host, h.at.port),
                    .lost = h.client == nullptr,
@@ -105,7 +105,7 @@ measured_link remote_hosts::calibrate(const std::string& name) const {
   }
   if (!client)
     fail(errc::device_lost, "host '{}' is gone: its link cannot be measured", name);
-  const remote::link_figures measured = client->measure(at_length);
+  const remote::link_figures measured = client->meter().measure(at_length);
   return {client->address(), measured.round_trip_s, measured.up_bytes_per_s, measured.down_bytes_per_s};
 }
 
@@ -125,7 +125,7 @@ void remote_hosts::connect(const host_address& host, const std::vector<std::stri
   auto* greeting = std::get_if<remote::welcome>(&answer);
   if (!greeting)
     fail(errc::io, "{} is no worker of troupe", endpoint_text(host.host, host.port));
-  const std::string address = endpoint_text(host.host, host.port);
+  const std::string version = greeting->version, address = endpoint_text(host.host, host.port);
   std::optional<remote::link_figures> earlier;
   if (const auto kept = runtime_.devices().kept_link(address))
     earlier = {.round_trip_s = kept->round_trip_s,
@@ -144,7 +144,7 @@ void remote_hosts::connect(const host_address& host, const std::vector<std::stri
       if (h.at.name == host.name) {
         h.client = client;
         h.figures = client->figures();
-        h.version = client->version();
+        h.version = version;
         h.problem.clear();
         h.leaves = false;
       }
@@ -152,7 +152,7 @@ void remote_hosts::connect(const host_address& host, const std::vector<std::stri
   client->on_leaving([this, raw = client.get(), name = host.name](const auto& why, const auto& need) {
     let_leave(*raw, name, why, need);
   });
-  client->on_memory_wanted([this, raw = client.get()](uint32_t device, int64_t bytes) {
+  client->news().on_memory_wanted([this, raw = client.get()](uint32_t device, int64_t bytes) {
     runtime_.claim_memory(raw->devices()[device], bytes);
   });
   client->on_end([this, raw = client.get()](const std::string& why) { lose(raw, why); });

@@ -218,7 +218,7 @@ void stream_state::gather(open_request& r, const flying_piece& piece, const piec
 // -- replicas and time
 
 void stream_state::notice_loss(size_t replica) {
-  if (!machine_->is_living(replica))
+  if (!machine_->replicas().is_living(replica))
     return;
   if (const std::string why = parts_.replicas[replica].out_because(); !why.empty())
     tell([&](stream_machine& m, run_time t) { m.replica_lost(replica, why, t); });
@@ -232,7 +232,7 @@ void stream_state::join(const device_handle& device) {
       continue;
     notice_loss(r); // the device may take the place of one that it lost
     each.own.push_back(device.health);
-    if (!machine_->is_living(r))
+    if (!machine_->replicas().is_living(r))
       tell([&](stream_machine& m, run_time t) { m.replica_joined(r, each.predicted, t); });
   }
 }
@@ -253,13 +253,13 @@ stream_stats stream_state::count() const {
                    .replicas = counted_};
   for (size_t r = 0; r < all.replicas.size(); ++r) {
     replica_stats& each = all.replicas[r];
-    each.living = machine_->is_living(r);
+    each.living = machine_->replicas().is_living(r);
     if (!each.living)
       each.why_not = parts_.replicas[r].out_because();
     if (at_work_[r] > 0)
       each.busy_ms += milliseconds(now() - busy_since_[r]);
-    each.row_ms = machine_->speed(r).figures().row_seconds * 1e3;
-    each.piece_ms = machine_->speed(r).figures().fixed_seconds * 1e3;
+    each.row_ms = machine_->replicas().speed(r).figures().row_seconds * 1e3;
+    each.piece_ms = machine_->replicas().speed(r).figures().fixed_seconds * 1e3;
   }
   return all;
 }

@@ -52,8 +52,8 @@ const graph_builder::function* graph_builder::function_of(const onnx::NodeProto&
   return it == functions_.end() ? nullptr : &it->second;
 }
 
-graph_builder::call_attributes graph_builder::bind_attributes(const scope& s, const onnx::NodeProto& proto,
-                                                              const function& f) const {
+call_attributes graph_builder::bind_attributes(const name_scope& s, const onnx::NodeProto& proto,
+                                               const function& f) const {
   call_attributes bound;
   for (const auto& a : f.defaults)
     bound[a.name()] = &a;
@@ -72,14 +72,15 @@ graph_builder::call_attributes graph_builder::bind_attributes(const scope& s, co
 }
 
 /// Joins the function's formal inputs and outputs to the caller's values.
-void graph_builder::bind_operands(scope& caller, scope& inner, const onnx::NodeProto& proto, const function& f) {
+void graph_builder::bind_operands(name_scope& caller, name_scope& inner, const onnx::NodeProto& proto,
+                                  const function& f) {
   const onnx::FunctionProto& formal = *f.proto;
   if (proto.input_size() > formal.input_size() || proto.output_size() > formal.output_size())
     fail(errc::invalid_model, "the call has {} inputs and {} outputs, but the function has {} and {}",
          proto.input_size(), proto.output_size(), formal.input_size(), formal.output_size());
   for (int i = 0; i < formal.input_size(); ++i) {
     const bool given = i < proto.input_size() && !proto.input(i).empty();
-    const value_id actual = given ? lookup(caller, proto.input(i), "the call") : no_value;
+    const value_id actual = given ? caller.lookup(proto.input(i), "the call") : no_value;
     if (!inner.names.emplace(formal.input(i), actual).second)
       fail(errc::invalid_model, "the function has two inputs called {}", in_quotes(formal.input(i)));
   }
@@ -98,7 +99,7 @@ void graph_builder::bind_operands(scope& caller, scope& inner, const onnx::NodeP
         continue;
       const auto result = results.find(name);
       if (result == results.end() || result->second == no_value)
-        declare(inner, name, {});
+        inner.declare(name, {});
       else if (!inner.names.emplace(name, result->second).second)
         fail(errc::invalid_model, "the value name {} is defined twice", in_quotes(name));
     }
@@ -108,7 +109,7 @@ void graph_builder::bind_operands(scope& caller, scope& inner, const onnx::NodeP
 }
 
 /// A function's output that is its input: the caller's two values are one.
-void graph_builder::pass_through(scope& inner, value_id from, value_id to) {
+void graph_builder::pass_through(name_scope& inner, value_id from, value_id to) {
   const op_def* identity = find_op("", "Identity", 14);
   if (!identity || from == no_value)
     fail(errc::unsupported, "the function returns an input unchanged{}", identity ? " that the call leaves out" : "");
@@ -122,7 +123,7 @@ void graph_builder::pass_through(scope& inner, value_id from, value_id to) {
   inner.target.g.add_node(std::move(n));
 }
 
-void graph_builder::inline_call(scope& s, const onnx::NodeProto& proto, const function& f) {
+void graph_builder::inline_call(name_scope& s, const onnx::NodeProto& proto, const function& f) {
   const std::string name = proto.name().empty() ? proto.op_type() : proto.name();
   try {
     if (std::find(active_.begin(), active_.end(), &f) != active_.end())
@@ -132,7 +133,7 @@ void graph_builder::inline_call(scope& s, const onnx::NodeProto& proto, const fu
       fail(errc::unsupported, "functions call each other more than {} levels deep", max_call_depth);
     const call_attributes attributes = bind_attributes(s, proto, f);
     const std::string prefix = fmt::format("{}#{}/", name.substr(0, longest_call_name), ++calls_);
-    scope inner{s.target, nullptr, f.opsets, &attributes, prefix};
+    name_scope inner{s.target, nullptr, f.opsets, &attributes, prefix};
     active_.push_back(&f);
     constexpr int64_t name_bytes = 16; // what joining a formal name costs, about
     count_node(static_cast<int64_t>(prefix.size()) +

@@ -129,13 +129,13 @@ graph graph_builder::build() {
   return g;
 }
 
-graph_builder::canvas graph_builder::build_graph(const onnx::GraphProto& proto, scope* parent, const opset_map& opsets,
-                                                 const call_attributes* call) {
+canvas graph_builder::build_graph(const onnx::GraphProto& proto, name_scope* parent, const opset_map& opsets,
+                                  const call_attributes* call) {
   const level nested(depth_);
   canvas target;
   target.g.name = proto.name();
   target.g.opsets = opsets;
-  scope s{target, parent, opsets, call};
+  name_scope s{target, parent, opsets, call};
   declare_initializers(s, proto);
   declare_inputs(s, proto);
   const auto first_result = static_cast<value_id>(target.g.values.size());
@@ -150,7 +150,7 @@ graph_builder::canvas graph_builder::build_graph(const onnx::GraphProto& proto, 
   return target;
 }
 
-void graph_builder::declare_initializers(scope& s, const onnx::GraphProto& proto) {
+void graph_builder::declare_initializers(name_scope& s, const onnx::GraphProto& proto) {
   for (const auto& initializer : proto.initializer())
     declare_initializer(s, initializer.name(), reader_.read(initializer));
   for (const auto& initializer : proto.sparse_initializer())
@@ -158,16 +158,16 @@ void graph_builder::declare_initializers(scope& s, const onnx::GraphProto& proto
 }
 
 /// Of several initializers of one name, the last counts.
-void graph_builder::declare_initializer(scope& s, const std::string& name, sourced_tensor t) {
+void graph_builder::declare_initializer(name_scope& s, const std::string& name, sourced_tensor t) {
   const auto known = s.names.find(name);
-  const value_id id = known != s.names.end() ? known->second : declare(s, name, {});
+  const value_id id = known != s.names.end() ? known->second : s.declare(name, {});
   value& v = s.target.g.values[id];
   v.type = t.value.type();
   v.dims = to_symbolic(t.value.dims());
   v.constant = weight::from_tensor(std::move(t.value), t.source);
 }
 
-void graph_builder::declare_inputs(scope& s, const onnx::GraphProto& proto) {
+void graph_builder::declare_inputs(name_scope& s, const onnx::GraphProto& proto) {
   std::unordered_set<std::string> seen;
   for (const auto& input : proto.input()) {
     if (!seen.insert(input.name()).second)
@@ -177,7 +177,7 @@ void graph_builder::declare_inputs(scope& s, const onnx::GraphProto& proto) {
       declare_map(s, input);
       seen.insert({input.name() + map_keys, input.name() + map_values});
     } else if (it == s.names.end()) {
-      s.target.g.inputs.push_back(declare(s, input.name(), declared_value(input)));
+      s.target.g.inputs.push_back(s.declare(input.name(), declared_value(input)));
     } else if (!s.parent) {
       declare_default(s, it->second, input);
     }
@@ -185,7 +185,7 @@ void graph_builder::declare_inputs(scope& s, const onnx::GraphProto& proto) {
 }
 
 /// An initializer that contradicts its declaration stays the constant that it is.
-void graph_builder::declare_default(scope& s, value_id initializer, const onnx::ValueInfoProto& input) {
+void graph_builder::declare_default(name_scope& s, value_id initializer, const onnx::ValueInfoProto& input) {
   value& v = s.target.g.values[initializer];
   const value stated = declared_value(input);
   if (stated.type != dtype::undefined && stated.type != v.type)
@@ -201,7 +201,7 @@ void graph_builder::declare_default(scope& s, value_id initializer, const onnx::
   s.target.g.inputs.push_back(initializer);
 }
 
-void graph_builder::declare_map(scope& s, const onnx::ValueInfoProto& input) {
+void graph_builder::declare_map(name_scope& s, const onnx::ValueInfoProto& input) {
   const onnx::TypeProto_Map& map = input.type().map_type();
   const dtype key = map.key_type() == 0 ? dtype::undefined : dtype_from_onnx(map.key_type());
   const value held = value_of(map.value_type(), input.name());
@@ -211,31 +211,31 @@ void graph_builder::declare_map(scope& s, const onnx::ValueInfoProto& input) {
          in_quotes(input.name()));
   for (const auto& [end, type] : {std::pair(map_keys, key), {map_values, held.type}})
     s.target.g.inputs.push_back(
-        declare(s, input.name() + end, {.type = type, .dims = symbolic_shape{stated_symbol(input.name() + ".0")}}));
+        s.declare(input.name() + end, {.type = type, .dims = symbolic_shape{stated_symbol(input.name() + ".0")}}));
   if (s.names.count(input.name()))
     fail(errc::invalid_model, "the value name {} is defined twice", in_quotes(input.name()));
   s.maps.insert(input.name());
 }
 
-void graph_builder::declare_nodes(scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
+void graph_builder::declare_nodes(name_scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
   for (const auto& n : nodes)
     for (const auto& output : n.output())
       if (!output.empty())
-        declare(s, output, {});
+        s.declare(output, {});
 }
 
 /// Values in [first_result, end_results) are what nodes produce: only those have the type that the output states.
-void graph_builder::declare_outputs(scope& s, const onnx::GraphProto& proto, value_id first_result,
+void graph_builder::declare_outputs(name_scope& s, const onnx::GraphProto& proto, value_id first_result,
                                     value_id end_results) {
   graph& g = s.target.g;
   std::unordered_set<std::string> seen;
   for (const auto& output : proto.output()) {
     if (!seen.insert(output.name()).second) {
       if (s.parent) // a body's results are known by their places, a model's by their names
-        g.outputs.push_back(lookup(s, output.name(), "the list of graph outputs"));
+        g.outputs.push_back(s.lookup(output.name(), "the list of graph outputs"));
       continue;
     }
-    const value_id id = lookup(s, output.name(), "the list of graph outputs");
+    const value_id id = s.lookup(output.name(), "the list of graph outputs");
     value stated = is_zipped(output) ? value{.name = output.name()} : declared_value(output);
     if (id >= first_result && id < end_results) {
       g.values[id].type = stated.type;
@@ -245,65 +245,6 @@ void graph_builder::declare_outputs(scope& s, const onnx::GraphProto& proto, val
   }
 }
 
-value_id graph_builder::declare(scope& s, const std::string& name, value v) {
-  if (name.empty())
-    fail(errc::invalid_model, "an input or initializer has no name");
-  if (name.size() > limits::longest_name)
-    fail(errc::unsupported, "the name {} has {} characters; at most {} are supported", in_quotes(name), name.size(),
-         limits::longest_name);
-  const auto [it, fresh] = s.names.try_emplace(name, no_value);
-  if (!fresh || s.maps.count(name))
-    fail(errc::invalid_model, "the value name {} is defined twice", in_quotes(name));
-  v.name = unique_name(s.target, s.prefix + name);
-  return it->second = s.target.g.add_value(std::move(v));
-}
-
-std::string graph_builder::unique_name(canvas& target, const std::string& name) const {
-  std::string unique = name;
-  for (int64_t i = 1; !target.taken.insert(unique).second; ++i)
-    unique = name + "#" + std::to_string(i + static_cast<int64_t>(target.taken.size()));
-  return unique;
-}
-
-bool graph_builder::find(scope& s, const std::string& name, value_id& found) {
-  if (const auto it = s.names.find(name); it != s.names.end()) {
-    found = it->second;
-    return true;
-  }
-  if (s.maps.count(name))
-    fail(errc::unsupported, "{} is a map, which only CastMap and DictVectorizer can take", in_quotes(name));
-  value_id outer = no_value;
-  if (!s.parent || !find(*s.parent, name, outer))
-    return false;
-  if (outer == no_value) { // an absent optional input of the enclosing function
-    found = s.names[name] = no_value;
-    return true;
-  }
-  const value& source = s.parent->target.g.values[outer];
-  graph& g = s.target.g;
-  value v;
-  v.name = unique_name(s.target, source.name);
-  v.type = source.type;
-  v.dims = source.dims;
-  v.elements = source.elements;
-  const bool constant = source.constant != nullptr && !s.parent->target.defaults.contains(outer);
-  if (constant)
-    v.constant = source.constant;
-  found = s.names[name] = g.add_value(std::move(v));
-  if (!constant) {
-    g.captured.push_back(found);
-    s.target.captured_from.push_back(outer);
-  }
-  return true;
-}
-
-value_id graph_builder::lookup(scope& s, const std::string& name, const std::string& reader) {
-  value_id found = no_value;
-  if (!find(s, name, found))
-    fail(errc::invalid_model, "{} refers to {}, which nothing defines", reader, in_quotes(name));
-  return found;
-}
-
 void graph_builder::count_node(int64_t bytes) {
   if (++nodes_ > limits::max_nodes)
     fail(errc::unsupported, "with its functions inlined, the model has more than {} nodes", limits::max_nodes);
@@ -311,7 +252,7 @@ void graph_builder::count_node(int64_t bytes) {
     fail(errc::unsupported, "the model's functions grow too large when they are inlined");
 }
 
-void graph_builder::add_nodes(scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
+void graph_builder::add_nodes(name_scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
   for (const auto& n : nodes) {
     if (n.op_type().empty())
       fail(errc::invalid_model, "node {} names no operator", in_quotes(n.name()));
@@ -328,29 +269,22 @@ void graph_builder::add_nodes(scope& s, const google::protobuf::RepeatedPtrField
   }
 }
 
-bool graph_builder::is_map(const scope& s, const std::string& name) {
-  for (const scope* at = &s; at; at = at->parent)
-    if (at->names.count(name) || at->maps.count(name))
-      return at->maps.count(name) != 0;
-  return false;
-}
-
-void graph_builder::add_operands(scope& s, const onnx::NodeProto& proto, node& n) {
+void graph_builder::add_operands(name_scope& s, const onnx::NodeProto& proto, node& n) {
   const bool takes_maps = n.domain == machine_learning && (n.op_type == "CastMap" || n.op_type == "DictVectorizer");
   if (!takes_maps || proto.input_size() != 1) {
     for (const auto& input : proto.input())
-      n.inputs.push_back(input.empty() ? no_value : lookup(s, input, describe(n)));
+      n.inputs.push_back(input.empty() ? no_value : s.lookup(input, describe(n)));
     return;
   }
   const std::string& map = proto.input(0);
-  if (!is_map(s, map))
+  if (!s.is_map(map))
     fail(errc::unsupported, "{} takes a map, but {} is none: only inputs of a model can be maps", describe(n),
          in_quotes(map));
   for (const char* end : {map_keys, map_values})
-    n.inputs.push_back(lookup(s, map + end, describe(n)));
+    n.inputs.push_back(s.lookup(map + end, describe(n)));
 }
 
-void graph_builder::add_node(scope& s, const onnx::NodeProto& proto) {
+void graph_builder::add_node(name_scope& s, const onnx::NodeProto& proto) {
   node n;
   n.op_type = proto.op_type();
   n.domain = canonical_domain(proto.domain());

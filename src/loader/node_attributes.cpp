@@ -30,7 +30,7 @@ bool is_sparse_value(const node& n, const std::string& attribute) {
 
 } // namespace
 
-const AttributeProto* graph_builder::actual_attribute(const scope& s, const AttributeProto& stated) const {
+const AttributeProto* graph_builder::actual_attribute(const name_scope& s, const AttributeProto& stated) const {
   if (stated.ref_attr_name().empty())
     return &stated;
   if (!s.call)
@@ -45,7 +45,7 @@ const AttributeProto* graph_builder::actual_attribute(const scope& s, const Attr
   return it->second;
 }
 
-void graph_builder::load_attributes(scope& s, const onnx::NodeProto& proto, node& n) {
+void graph_builder::load_attributes(name_scope& s, const onnx::NodeProto& proto, node& n) {
   // By name: captures are listed body by body in the order of the attributes' names.
   std::map<std::string, const AttributeProto*> by_name;
   for (const auto& a : proto.attribute()) {
@@ -62,7 +62,7 @@ void graph_builder::load_attributes(scope& s, const onnx::NodeProto& proto, node
   }
 }
 
-attribute graph_builder::load_attribute(scope& s, const AttributeProto& a, node& n) {
+attribute graph_builder::load_attribute(name_scope& s, const AttributeProto& a, node& n) {
   switch (type_of(a)) {
     case AttributeProto::FLOAT: return a.f();
     case AttributeProto::INT: return int64_t{a.i()};
@@ -93,7 +93,7 @@ attribute graph_builder::load_attribute(scope& s, const AttributeProto& a, node&
   }
 }
 
-tensor graph_builder::constant_tensor(const scope& s, const AttributeProto& a) {
+tensor graph_builder::constant_tensor(const name_scope& s, const AttributeProto& a) {
   const auto read = [&] { return a.has_t() ? reader_.read(a.t()).value : reader_.read_sparse(a.sparse_tensor()); };
   if (!s.call)
     return read();

@@ -64,6 +64,13 @@ struct shared_service {
     const int64_t usual = std::max(lent, int64_t{4} << 30);
     room = std::make_shared<value_room>(options.value_bytes > 0 ? options.value_bytes : usual);
   }
+
+  /// Throws `errc::invalid_input` if there is no such device.
+  served_device& device(uint32_t index) const {
+    if (index >= devices.size())
+      fail(errc::invalid_input, "there is no device {}", index);
+    return *devices[index];
+  }
 };
 
 /// See the top of this file.

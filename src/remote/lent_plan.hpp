@@ -25,6 +25,9 @@ public:
   lent_plan(const lent_plan&) = delete;
   lent_plan& operator=(const lent_plan&) = delete;
 
+  /// Takes what arena slots up to `slot` need; false if there is no room now.
+  bool take_slot(uint32_t slot) const { return memory_->take_slot(index_, *bound, self, slot); }
+
   const bound_plan_ptr bound;
   const device_index self;
 

@@ -75,7 +75,7 @@ private:
   void on_chunk(chunk_made made);
   void on_installed(installed answer);
   void on_loading();
-  void on_end(const failure& why);
+  void on_end(const std::string& why);
   void take_downloads(const sent_chunk_ptr& chunk, std::vector<sent_value> values);
   void took(const sent_chunk_ptr& chunk, size_t download, const sent_value& kept, tensor host, const failure& why);
   /// Calls the `done` of all chunks that have ended, in the order in which they were submitted.
@@ -95,10 +95,10 @@ private:
 };
 
 void conversation::begin() {
-  host_->listen(index_, {.on_chunk = weakly(weak_from_this(), &conversation::on_chunk),
-                         .on_installed = weakly(weak_from_this(), &conversation::on_installed),
-                         .on_progress = weakly(weak_from_this(), &conversation::on_loading),
-                         .on_end = weakly(weak_from_this(), &conversation::on_end)});
+  host_->news().listen(index_, {.on_chunk = weakly(weak_from_this(), &conversation::on_chunk),
+                                .on_installed = weakly(weak_from_this(), &conversation::on_installed),
+                                .on_progress = weakly(weak_from_this(), &conversation::on_loading)});
+  host_->on_end(weakly(weak_from_this(), &conversation::on_end));
 }
 
 void conversation::install(const bound_plan_ptr& bound, device_index self) {
@@ -213,7 +213,7 @@ void conversation::on_chunk(chunk_made made) {
   drop_unknown(made.result.timings, *chunk->bound->source->program);
   const int64_t answered_ns = now_ns();
   const auto exchange = sample_of(made.result.timings, chunk->sent_ns, answered_ns);
-  align_clocks(made.result.timings, host_->clock_ahead_ns(exchange), chunk->sent_ns, answered_ns);
+  align_clocks(made.result.timings, host_->meter().clock_ahead_ns(exchange), chunk->sent_ns, answered_ns);
   chunk->result = std::move(made.result);
   if (chunk->result.ok() && made.downloads.size() != chunk->wanted.size())
     chunk->result = {.code = errc::device_failed,
@@ -305,15 +305,15 @@ void conversation::on_loading() {
   tell();
 }
 
-void conversation::on_end(const failure& why) {
+void conversation::on_end(const std::string& why) {
   std::vector<hash128> offered;
   {
     const std::lock_guard lock(mutex_);
-    ended_ = why;
+    ended_ = failure{errc::device_lost, why};
     for (const sent_chunk_ptr& chunk : chunks_) {
       if (!chunk->answered) {
         offered.insert(offered.end(), chunk->offered.begin(), chunk->offered.end());
-        chunk->result = {.code = why.code, .message = why.message};
+        chunk->result = {.code = errc::device_lost, .message = why};
       }
       // What is still being pulled fails by itself, since the puller is closed.
       chunk->answered = chunk->answered || chunk->missing == 0;
@@ -328,29 +328,28 @@ void conversation::on_end(const failure& why) {
 void conversation::fetch(const device_tensor& value, const fetch_done& done) {
   const auto* there = dynamic_cast<const remote_resident*>(value.get());
   expects(there != nullptr, "a remote device was asked for a value that is not its own");
-  const uint64_t request =
-      host_->expect_answer<fetched>([value, done, host = host_](fetched* told, const failure& why) {
-        if (!told)
-          return done({.code = why.code, .message = why.message});
-        if (told->why.failed())
-          return done({.code = told->why.code, .message = told->why.message});
-        const hash128 key = told->value.key;
-        const bool is_pulled = told->value.from == origin::sender;
-        take(std::move(told->value), {value->type(), &value->dims()}, host->values(),
-             [=](tensor taken, const failure& failed) {
-               if (is_pulled)
-                 host->send(release{{key}});
-               done({.value = std::move(taken), .code = failed.code, .message = failed.message});
-             });
-      });
-  host_->send(fetch_kept{request, index_, there->where().key()});
+  const auto taken = [value, done, host = host_](fetched* told, const failure& why) {
+    if (!told)
+      return done({.code = why.code, .message = why.message});
+    if (told->why.failed())
+      return done({.code = told->why.code, .message = told->why.message});
+    const hash128 key = told->value.key;
+    const bool is_pulled = told->value.from == origin::sender;
+    take(std::move(told->value), {value->type(), &value->dims()}, host->values(),
+         [=](tensor taken, const failure& failed) {
+           if (is_pulled)
+             host->send(release{{key}});
+           done({.value = std::move(taken), .code = failed.code, .message = failed.message});
+         });
+  };
+  host_->questions().ask(fetch_kept{.device = index_, .key = there->where().key()}, taken);
 }
 
 device_tensor conversation::put(const tensor& value) {
   const hash128 kept = new_key(), offered = new_key();
   sent_value sent = remote::describe(value, offered, host_->offers().offers());
   const int64_t sent_bytes = sent.size;
-  auto answer = host_->ask(put_value{.device = index_, .key = kept, .value = std::move(sent)});
+  auto answer = host_->questions().ask(put_value{.device = index_, .key = kept, .value = std::move(sent)});
   const failure failed = capture([&] {
     const was_put told = answer.get();
     if (told.why.failed())
@@ -364,7 +363,7 @@ device_tensor conversation::put(const tensor& value) {
 }
 
 device_stats conversation::stats() const {
-  auto answer = host_->ask(ask_stats{.device = index_});
+  auto answer = host_->questions().ask(ask_stats{.device = index_});
   if (answer.wait_for(stats_timeout) != std::future_status::ready)
     fail(errc::timeout, "host '{}' does not answer", host_->name());
   return answer.get().stats;

@@ -34,9 +34,9 @@ void session_service::run(run_chunk order) {
 }
 
 session_service::served_chunk_ptr session_service::make_chunk(const run_chunk& order) {
-  device(order.device);
+  shared_->device(order.device);
   auto chunk = std::make_shared<served_chunk>();
-  chunk->plan = lent(order.bound_plan, order.device);
+  chunk->plan = installs_->find(order.bound_plan, order.device);
   const bound_plan& bound = *chunk->plan->bound;
   const plan& p = *bound.source;
   if (order.chunk >= p.chunks.size() || p.chunks[order.chunk].device != chunk->plan->self ||
@@ -51,10 +51,10 @@ session_service::served_chunk_ptr session_service::make_chunk(const run_chunk& o
     fail(errc::invalid_input, "execution {} is numbered too high", order.execution);
   chunk->at = {order.execution, order.device};
   chunk->wanted = order.downloads;
-  if (!memory_->take_slot(order.device, bound, chunk->plan->self, order.slot))
+  if (!chunk->plan->take_slot(order.slot))
     chunk->why = {errc::out_of_memory,
                   fmt::format("device '{}' has no room now for one more run at a time: sessions hold too much of it",
-                              device(order.device).info().name)};
+                              shared_->device(order.device).info().name)};
   chunk->work = {.bound_plan = bound.id,
                  .chunk = order.chunk,
                  .execution = local(order.execution),
@@ -78,14 +78,14 @@ void session_service::take_uploads(const served_chunk_ptr& chunk, const bound_pl
 void session_service::take_upload(const served_chunk_ptr& chunk, size_t i, sent_value value,
                                   const expected_value& expected) {
   if (value.from == origin::kept) {
-    const value_ref here = kept(value.key);
+    const value_ref here = values_.find(value.key);
     if (here->type() != expected.type || here->dims() != *expected.dims)
       fail(errc::invalid_input, "upload {} of chunk {} is another value", i, chunk->work.chunk);
     chunk->work.uploads[i] = here;
     return;
   }
   held_memory held;
-  const failure full = capture([&] { held = hold(value); });
+  const failure full = capture([&] { held = values_.hold(value); });
   {
     const std::lock_guard lock(mutex_);
     ++chunk->missing;
@@ -152,18 +152,16 @@ void session_service::submit(const served_chunk_ptr& chunk) {
   if (why.failed())
     answer({.code = why.code, .message = why.message});
   else
-    device(chunk->at.device).run(chunk->work, answer);
+    shared_->device(chunk->at.device).run(chunk->work, answer);
 }
 
 void session_service::ended(const served_chunk_ptr& chunk, chunk_result result) {
   const auto [execution, on] = chunk->at;
   chunk_made made{.device = on, .execution = execution, .chunk = chunk->work.chunk, .result = std::move(result)};
   if (made.result.ok())
-    if (const failure why = capture([&] { keep_all(*chunk, made.downloads); }); why.failed()) {
-      for (const sent_value& value : std::exchange(made.downloads, {}))
-        forget(value.key);
+    if (const failure why = capture([&] { made.downloads = values_.keep_all(chunk->wanted, chunk->work.downloads); });
+        why.failed())
       made.result = {.code = why.code, .message = why.message};
-    }
   bool has_failed = false;
   lent_plan_ptr plan;
   std::vector<served_executions::place> idle;
@@ -176,35 +174,10 @@ void session_service::ended(const served_chunk_ptr& chunk, chunk_result result) 
   }
   plan = nullptr; // before the session hears that it may do without
   for (const auto& at : idle)
-    device(at.device).end(local(at.execution));
+    shared_->device(at.device).end(local(at.execution));
   say(std::move(made));
   if (has_failed)
     pump_all(); // its other chunks would find nothing of what this one was to make
-}
-
-void session_service::keep_all(const served_chunk& chunk, std::vector<sent_value>& values) {
-  int64_t room = inline_bytes;
-  for (size_t i = 0; i < chunk.wanted.size(); ++i) {
-    values.push_back(keep(chunk.wanted[i], chunk.work.downloads[i], room));
-    room -= static_cast<int64_t>(values.back().bytes.size());
-  }
-}
-
-sent_value session_service::keep(const wanted_value& wanted, const value_ref& made, int64_t room, held_memory held) {
-  sent_value value{.from = origin::kept, .type = made->type(), .dims = made->dims(), .key = wanted.key};
-  const tensor blob = made->has_host() ? to_blob(made->host()) : tensor();
-  value.size = blob.defined() ? blob.bytes() : 0;
-  if (blob.defined() && wanted.send)
-    value.from = value.size <= std::min(message_bytes, room) ? origin::message : origin::sender;
-  if (value.from == origin::message)
-    value.bytes.assign(blob.data<uint8_t>(), blob.data<uint8_t>() + blob.bytes());
-  // A short value for the session's process alone is nothing to keep: nothing asks for it again.
-  if (value.from != origin::message || wanted.home != destination::host) {
-    if (!held)
-      held = room_.hold(blob.defined() ? blob.bytes() : bytes_of(made->type(), volume(made->dims())));
-    keep(wanted.key, made, blob, std::move(held));
-  }
-  return value;
 }
 
 void session_service::stop(uint64_t execution) {
@@ -218,7 +191,7 @@ void session_service::stop(uint64_t execution) {
 }
 
 void session_service::end(const end_chunks& order) {
-  served_device& on = device(order.device);
+  served_device& on = shared_->device(order.device);
   {
     const std::lock_guard lock(mutex_);
     if (!executions_.end({order.execution, order.device}))

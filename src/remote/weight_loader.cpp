@@ -23,10 +23,6 @@ offered_weight offered_leaves::add(const hash128& content, const tensor& leaf) {
   return {content, key};
 }
 
-weight_loader::weight_loader(shared_service& shared, std::string session, std::shared_ptr<piece_puller> puller,
-                             std::function<void(const message&)> say)
-    : shared_(shared), session_(std::move(session)), puller_(std::move(puller)), say_(std::move(say)) {}
-
 void weight_loader::load(wire::decoded_plan& p, device_index self, offered_leaves& offered, loaded_bytes& loaded,
                          const load_told& told) {
   const std::vector<hash128> missing = load_from_here(p, self, offered, loaded);
@@ -38,11 +34,11 @@ void weight_loader::load(wire::decoded_plan& p, device_index self, offered_leave
       const tensor leaf = fetch(content, *p.leaves.at(content), loaded, report);
       report.end(leaf.bytes());
       fill_in(p, content, leaf);
-      say_(have_weights{{offered.add(content, leaf)}});
+      line_.say(have_weights{{offered.add(content, leaf)}});
     });
     if (!why.failed())
       continue;
-    say_(give_up_weight{content}); // others may wait for it
+    line_.say(give_up_weight{content}); // others may wait for it
     fail(why.code, "{}", why.message);
   }
 }
@@ -74,7 +70,7 @@ std::vector<hash128> weight_loader::load_from_here(wire::decoded_plan& p, device
       std::erase(missing, content);
     }
   if (!found.weights.empty())
-    say_(std::move(found));
+    line_.say(std::move(found));
   return missing;
 }
 
@@ -93,7 +89,7 @@ void weight_loader::drop_unproven(std::vector<std::pair<hash128, tensor>>& found
     challenged_ = wanted;
     proofs_.reset();
   }
-  say_(wanted);
+  line_.say(wanted);
   std::vector<hash128> expected; // while the session does the same
   for (const tensor& blob : blobs)
     expected.push_back(content_proof(wanted.challenge, blob));
@@ -141,7 +137,7 @@ weight_fault weight_loader::fetch_from(const weight_source& peer, weight_writer&
     why = capture([&] { leaf = shared_.weights.commit(to); });
   if (!why.failed())
     return weight_fault::none;
-  shared_.options.log("peer_failed", {{"session", session_}, {"peer", peer.peer}, {"why", why.message}});
+  line_.log("peer_failed", {{"peer", peer.peer}, {"why", why.message}});
   return is_refused ? weight_fault::refused : weight_fault::useless;
 }
 
@@ -151,7 +147,7 @@ weight_source weight_loader::ask(const want_weight& wish) {
     asked_ = wish.content;
     answer_.reset();
   }
-  say_(wish);
+  line_.say(wish);
   std::unique_lock lock(mutex_);
   told_.wait(lock, [&] { return answer_ || !closed_.empty(); });
   if (!answer_)

@@ -4,7 +4,7 @@
 // only those know whom the session's process tells.
 #pragma once
 
-#include "remote/host_service.hpp"
+#include "remote/session_line.hpp"
 #include "wire/plans.hpp"
 
 #include <unordered_set>
@@ -64,9 +64,9 @@ private:
 /// See the top of this file. Leaves are loaded by one thread at a time; `tell` and `close` are for others.
 class weight_loader {
 public:
-  /// `shared` lives longer. `say` and `puller` lead to the session's process; the worker's log calls it `session`.
-  weight_loader(shared_service& shared, std::string session, std::shared_ptr<piece_puller> puller,
-                std::function<void(const message&)> say);
+  /// `shared` and `line` live longer. `line` and `puller` lead to the session's process.
+  weight_loader(shared_service& shared, session_line& line, std::shared_ptr<piece_puller> puller)
+      : shared_(shared), line_(line), puller_(std::move(puller)) {}
 
   piece_source& offers() { return shared_.offers; }
 
@@ -92,9 +92,8 @@ private:
   weight_source ask(const want_weight& wish);
 
   shared_service& shared_;
-  const std::string session_;
+  session_line& line_;
   const std::shared_ptr<piece_puller> puller_;
-  const std::function<void(const message&)> say_;
   std::mutex mutex_;
   std::condition_variable told_;
   std::optional<hash128> asked_; // without an answer yet

@@ -15,82 +15,6 @@ bool defines_symbols(const graph& g, const node& n) {
   return false;
 }
 
-graph_editor::graph_editor(graph& g) : graph_(g) {
-  rebuild();
-}
-
-void graph_editor::rebuild() {
-  const size_t values = graph_.values.size();
-  alive_.assign(graph_.nodes.size(), 1);
-  producer_.assign(values, -1);
-  uses_.assign(values, 0);
-  is_output_.assign(values, 0);
-  readers_.assign(values, {});
-  for (node_id n = 0; n < static_cast<node_id>(graph_.nodes.size()); ++n) {
-    for (value_id v : graph_.nodes[n].outputs)
-      if (v != no_value)
-        producer_[v] = n;
-    for (value_id v : graph_.nodes[n].inputs)
-      add_use(v, n);
-  }
-  for (value_id v : graph_.outputs) {
-    is_output_[v] = 1;
-    ++uses_[v];
-  }
-  appended_ = false;
-}
-
-void graph_editor::add_use(value_id v, node_id n) {
-  if (v == no_value)
-    return;
-  ++uses_[v];
-  if (readers_[v].empty() || readers_[v].back() != n)
-    readers_[v].push_back(n);
-}
-
-void graph_editor::drop_use(value_id v) {
-  if (v != no_value && --uses_[v] == 0 && producer_[v] >= 0)
-    unread_.push_back(producer_[v]);
-}
-
-bool graph_editor::reads(node_id n, value_id v) const {
-  // Looking through the operands of a Concat of thousands, for each of them, would take minutes. No pattern has such a
-  // node, so that taking it for a reader which it no longer is only loses a simplification.
-  constexpr size_t too_many = 256;
-  const auto& inputs = graph_.nodes[n].inputs;
-  return alive_[n] && (inputs.size() > too_many || std::find(inputs.begin(), inputs.end(), v) != inputs.end());
-}
-
-std::vector<node_id> graph_editor::consumers(value_id v) const {
-  std::vector<node_id> found = readers_[v];
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  std::erase_if(found, [&](node_id n) { return !reads(n, v); });
-  return found;
-}
-
-node_id graph_editor::only_consumer(value_id v) const {
-  if (is_output_[v] || uses_[v] == 0)
-    return -1;
-  node_id only = -1;
-  for (node_id n : readers_[v]) { // a value may have very many: the second ends the walk
-    if (n == only || !reads(n, v))
-      continue;
-    if (only >= 0)
-      return -1;
-    only = n;
-  }
-  return only;
-}
-
-value_id graph_editor::add_value(value v) {
-  producer_.push_back(-1);
-  uses_.push_back(0);
-  is_output_.push_back(0);
-  readers_.emplace_back();
-  return graph_.add_value(std::move(v));
-}
-
 value_id graph_editor::add_result(const std::string& name) {
   return add_value({.name = name});
 }
@@ -163,6 +87,7 @@ bool graph_editor::infer(node& n) {
 
 node_id graph_editor::add_node(node n) {
   expects(infer(n), "a node whose outputs are other values than it makes");
+  appended_ = true;
   return append(std::move(n));
 }
 
@@ -177,33 +102,13 @@ bool graph_editor::takes_over(node& replacement) {
   }
 }
 
-node_id graph_editor::append(node n) {
-  const auto id = static_cast<node_id>(graph_.nodes.size());
-  for (value_id v : n.outputs)
-    if (v != no_value)
-      producer_[v] = id;
-  for (value_id v : n.inputs)
-    add_use(v, id);
-  alive_.push_back(1);
-  appended_ = true;
-  return graph_.add_node(std::move(n));
-}
-
 bool graph_editor::replace(node_id n, node replacement) {
   if (!takes_over(replacement))
     return false;
-  node old = std::move(graph_.nodes[n]);
-  for (value_id v : old.outputs)
-    if (v != no_value)
-      producer_[v] = -1;
-  for (value_id v : replacement.inputs)
-    add_use(v, n);
-  for (value_id v : replacement.outputs)
-    if (v != no_value)
-      producer_[v] = n;
-  graph_.nodes[n] = std::move(replacement);
-  for (value_id v : old.inputs)
-    drop_use(v);
+  const node old = std::exchange(graph_.nodes[n], std::move(replacement));
+  drop_outputs(n, old);
+  link(n);
+  drop_inputs(old);
   erase_unread();
   return true;
 }
@@ -213,14 +118,12 @@ bool graph_editor::replace_all(std::span<const node_id> old, node replacement) {
     return false;
   for (const node_id n : old) {
     alive_[n] = 0;
-    for (value_id v : graph_.nodes[n].outputs)
-      if (v != no_value)
-        producer_[v] = -1;
+    drop_outputs(n, graph_.nodes[n]);
   }
+  appended_ = true;
   append(std::move(replacement));
   for (const node_id n : old)
-    for (value_id v : graph_.nodes[n].inputs)
-      drop_use(v);
+    drop_inputs(graph_.nodes[n]);
   erase_unread();
   return true;
 }
@@ -275,11 +178,8 @@ void graph_editor::erase(node_id n) {
 
 void graph_editor::remove(node_id n) {
   alive_[n] = 0;
-  for (value_id v : graph_.nodes[n].outputs)
-    if (v != no_value && producer_[v] == n)
-      producer_[v] = -1;
-  for (value_id v : graph_.nodes[n].inputs)
-    drop_use(v);
+  drop_outputs(n, graph_.nodes[n]);
+  drop_inputs(graph_.nodes[n]);
 }
 
 bool graph_editor::unread(node_id n) const {
@@ -297,7 +197,7 @@ void graph_editor::erase_unread() {
 }
 
 void graph_editor::tidy() {
-  const bool sort = appended_;
+  const bool sort = std::exchange(appended_, false);
   std::vector<node> living;
   living.reserve(graph_.nodes.size());
   for (size_t n = 0; n < graph_.nodes.size(); ++n)
@@ -308,7 +208,7 @@ void graph_editor::tidy() {
   if (sort)
     sort_topologically(graph_);
   if (sort || !same)
-    rebuild();
+    relink();
 }
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-// A graph under edit: producers and uses of every value, kept right through every change.
+// A graph under edit: its links (linked_graph.hpp) are kept right through every change.
 //
 // Passes visit nodes by index and rewrite in place; a fused node takes the index of the last node of its pattern, so
 // that the order stays topological. A change costs time in proportion to the uses it touches, so that a pass over the
@@ -11,41 +11,18 @@
 // integers) leaves the graph as it was, and no value keeps a constant, or dims, of one that it was copied from: passes
 // name new values, and state nothing else of them.
 //
-// Invariants: `uses(v)` counts input slots of living nodes and graph outputs; graph outputs keep their value (id and
-// name).
+// Invariant: graph outputs keep their value (id and name).
 #pragma once
 
-#include "graph/graph.hpp"
+#include "rewrite/linked_graph.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace troupe {
 
-class graph_editor {
+class graph_editor : public linked_graph {
 public:
-  explicit graph_editor(graph& g);
-
-  graph& model() { return graph_; }
-  const graph& model() const { return graph_; }
-  size_t node_count() const { return graph_.nodes.size(); }
-  bool alive(node_id n) const { return alive_[n]; }
-  node& at(node_id n) { return graph_.nodes[n]; }
-  const node& at(node_id n) const { return graph_.nodes[n]; }
-  value& val(value_id v) { return graph_.values[v]; }
-  const value& val(value_id v) const { return graph_.values[v]; }
-
-  /// Returns the node that produces `v`, -1 for inputs, constants and host-known values.
-  node_id producer(value_id v) const { return v == no_value ? -1 : producer_[v]; }
-  /// Returns how many input slots and graph outputs read `v`.
-  uint32_t uses(value_id v) const { return uses_[v]; }
-  bool is_output(value_id v) const { return is_output_[v]; }
-  /// Returns whether exactly one input slot reads `v` and it is no graph output: it may vanish into a fusion.
-  bool used_once(value_id v) const { return uses_[v] == 1 && !is_output_[v]; }
-  /// Returns the living nodes that read `v`, each once, ascending; perhaps too one of very many inputs that did once.
-  std::vector<node_id> consumers(value_id v) const;
-  /// Returns the only node that reads `v`, in however many slots; -1 if there are more, none, or `v` is an output.
-  node_id only_consumer(value_id v) const;
+  explicit graph_editor(graph& g) : linked_graph(g) {}
 
   /// Adds a value that a node is to make: its inference says what it is.
   value_id add_result(const std::string& name);
@@ -78,25 +55,12 @@ public:
   void tidy();
 
 private:
-  value_id add_value(value v);
   bool infer(node& n);
   bool takes_over(node& replacement);
-  node_id append(node n);
-  bool reads(node_id n, value_id v) const;
-  void add_use(value_id v, node_id n);
-  void drop_use(value_id v);
   void remove(node_id n);
   void erase_unread();
   bool unread(node_id n) const;
-  void rebuild();
 
-  graph& graph_;
-  std::vector<char> alive_;
-  std::vector<node_id> producer_;
-  std::vector<uint32_t> uses_;
-  std::vector<char> is_output_;
-  std::vector<std::vector<node_id>> readers_; // may hold stale entries
-  std::vector<node_id> unread_;               // nodes that may have become unread by the change in progress
   bool appended_ = false;
 };
 

@@ -178,7 +178,7 @@ void virtual_stream::bring_back(size_t device) {
     return;
   for (size_t r = 0; r < sets_.size(); ++r)
     if (const auto& own = sets_[r].own;
-        own.size() == 1 && own.front() == world_.infos[back].name && !machine_->is_living(r))
+        own.size() == 1 && own.front() == world_.infos[back].name && !machine_->replicas().is_living(r))
       tell([&](stream_machine& m, run_time now) { m.replica_joined(r, predicted_[r], now); });
 }
 

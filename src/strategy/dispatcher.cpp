@@ -11,12 +11,7 @@ namespace troupe {
 
 namespace {
 
-constexpr size_t losses_that_count = 3;
 constexpr double least_seconds_of_a_piece = 1e-12;
-
-double seconds_between(run_time from, run_time to) {
-  return std::chrono::duration<double>(to - from).count();
-}
 
 /// Returns the first moment that is so many seconds later, a day at most.
 run_time after(run_time now, double seconds) {
@@ -29,123 +24,47 @@ double rows_per_second_of(const replica_speed& s, int64_t rows) {
   return n / std::max(s.seconds(n), least_seconds_of_a_piece);
 }
 
-void check(const replica_figures& f) {
-  if (!(f.row_seconds >= 0 && f.fixed_seconds >= 0 && std::isfinite(f.row_seconds) && std::isfinite(f.fixed_seconds)))
-    fail(errc::invalid_argument,
-         "a replica is said to take {} s a row and {} s a piece; both must be finite and not negative", f.row_seconds,
-         f.fixed_seconds);
-}
-
 } // namespace
 
-dispatcher::dispatcher(const machine_options& options)
-    : how_(options.how), depth_(options.depth), fair_turn_(options.fair_turn), micro_batch_(options.micro_batch),
-      min_piece_(options.min_piece > 0 ? options.min_piece : least_piece(options.micro_batch)) {
-  for (const replica_figures& f : options.replicas)
-    join(replicas_.size(), f);
+dispatcher::dispatcher(const machine_options& options, const request_queue& queue)
+    : how_(options.how), depth_(options.depth), micro_batch_(options.micro_batch),
+      min_piece_(options.min_piece > 0 ? options.min_piece : least_piece(options.micro_batch)), queue_(queue),
+      replicas_(options) {
   if (how_ == distribution::plug_in) {
     expects(options.plugin != nullptr, "a strategy that is a plug-in has one");
     host_ = std::make_unique<strategy_host>(options.plugin, replicas_.size());
   }
 }
 
-bool dispatcher::any_living() const {
-  return std::any_of(replicas_.begin(), replicas_.end(), [](const replica& r) { return r.living; });
-}
-
 void dispatcher::join(size_t replica, const replica_figures& figures) {
-  check(figures);
-  if (replica > replicas_.size() || is_living(replica))
-    fail(errc::invalid_argument, "replica {} cannot join: there are {}, and it is not one that was lost", replica,
-         replicas_.size());
-  if (replica == replicas_.size())
-    replicas_.emplace_back(figures);
-  else
-    replicas_[replica] = dispatcher::replica(figures);
+  replicas_.join(replica, figures);
   forget_debts();
 }
 
-std::vector<piece_id> dispatcher::lose(size_t replica) {
-  std::vector<piece_id> pieces;
-  for (const flying_piece& p : replicas_[replica].in_flight)
-    pieces.push_back(p.piece);
-  replicas_[replica].in_flight.clear();
-  replicas_[replica].living = false;
+std::vector<piece_id> dispatcher::lose(size_t replica, const std::string& why) {
+  std::vector<piece_id> pieces = replicas_.lose(replica, why);
   forget_debts();
   return pieces;
 }
 
 void dispatcher::forget_debts() {
-  for (replica& r : replicas_)
+  for (replica& r : replicas_.all())
     r.owed = 0;
   next_.reset();
-}
-
-void dispatcher::start(size_t replica, piece_id piece, int64_t rows, run_time now) {
-  dispatcher::replica& r = replicas_[replica];
-  r.turns = is_fair_turn(replica) ? 0 : r.turns + 1;
-  r.in_flight.push_back({piece, rows, now});
-}
-
-void dispatcher::end(size_t replica, piece_id piece, ending how, run_time now) {
-  dispatcher::replica& r = replicas_[replica];
-  const auto p =
-      std::find_if(r.in_flight.begin(), r.in_flight.end(), [&](const flying_piece& f) { return f.piece == piece; });
-  expects(p != r.in_flight.end(), "a piece ends on the replica that has it");
-  // Pieces of a replica run one after the other, so its time is that since the one before ended.
-  if (how == ending::done) {
-    const double rows = static_cast<double>(p->rows), seconds = seconds_between(std::max(p->started, r.last_end), now);
-    if (r.absence.take_trial())
-      r.speed.measured_anew(rows, seconds, r.predicted.figures());
-    else
-      r.speed.measured(rows, seconds);
-  }
-  r.lost_last = how == ending::lost ? r.lost_last + 1 : 0;
-  r.last_end = now;
-  r.in_flight.erase(p);
-}
-
-bool dispatcher::only_loses(size_t replica) const {
-  return replicas_[replica].lost_last >= losses_that_count;
-}
-
-double dispatcher::load(const replica& r, run_time now) const {
-  if (r.in_flight.empty())
-    return 0;
-  const flying_piece& first = r.in_flight.front();
-  const double taken = seconds_between(std::max(first.started, r.last_end), now);
-  // A piece that takes longer than it should is thought to take as long again as it is late.
-  double seconds = std::abs(r.speed.seconds(static_cast<double>(first.rows)) - taken);
-  for (size_t i = 1; i < r.in_flight.size(); ++i)
-    seconds += r.speed.seconds(static_cast<double>(r.in_flight[i].rows));
-  return seconds;
-}
-
-double dispatcher::ends_in(size_t replica, int64_t rows, run_time now) const {
-  const dispatcher::replica& r = replicas_[replica];
-  return load(r, now) + r.speed.seconds(static_cast<double>(rows));
-}
-
-double dispatcher::least_seconds(int64_t rows) const {
-  double least = std::numeric_limits<double>::infinity();
-  for (const replica& r : replicas_)
-    if (r.living)
-      least = std::min(least, r.speed.seconds(static_cast<double>(rows)));
-  return std::isfinite(least) ? least : 0;
 }
 
 bool dispatcher::cuts_into_shares() const {
   return micro_batch_ == 0 && (host_ ? host_->shares() : how_ != distribution::stealing);
 }
 
-std::vector<int64_t> dispatcher::share(int64_t rows, const request_queue& queue, run_time now) {
+std::vector<int64_t> dispatcher::share(int64_t rows, run_time now) {
   if (host_)
-    return host_->share(view(queue, now), rows);
+    return host_->share(view(now), rows);
   std::vector<share_figures> figures;
   for (size_t i = 0; i < replicas_.size(); ++i) {
     const replica& r = replicas_[i];
     const replica_figures& f = (how_ == distribution::weighted ? r.predicted : r.speed).figures();
-    const double waiting = static_cast<double>(queue.rows(request_queue::lane_of(i)));
+    const double waiting = static_cast<double>(queue_.rows(request_queue::lane_of(i)));
     if (!r.living)
       figures.push_back({.begins_after = -1});
     else if (how_ == distribution::round_robin)
@@ -153,8 +72,8 @@ std::vector<int64_t> dispatcher::share(int64_t rows, const request_queue& queue,
     else if (how_ == distribution::weighted)
       figures.push_back({.begins_after = f.fixed_seconds, .row_seconds = f.row_seconds});
     else
-      figures.push_back(
-          {.begins_after = load(r, now) + waiting * f.row_seconds + f.fixed_seconds, .row_seconds = f.row_seconds});
+      figures.push_back({.begins_after = replicas_.load(r, now) + waiting * f.row_seconds + f.fixed_seconds,
+                         .row_seconds = f.row_seconds});
   }
   std::vector<double> wanted = shares_that_end_together(static_cast<double>(rows), figures);
   if (is_static())
@@ -205,7 +124,7 @@ std::vector<int64_t> dispatcher::steady(std::vector<int64_t> best, std::span<con
 std::vector<double> dispatcher::weights(int64_t rows) const {
   std::vector<double> all;
   double sum = 0;
-  for (const replica& r : replicas_) {
+  for (const replica& r : replicas_.all()) {
     all.push_back(r.living ? rows_per_second_of(r.predicted, rows) : 0);
     sum += all.back();
   }
@@ -234,41 +153,41 @@ size_t dispatcher::whose_turn(int64_t rows) const {
   return most;
 }
 
-dispatcher::choice dispatcher::choose(int64_t rows, bool may_be_cut, const request_queue& queue, run_time now) {
-  if (!any_living())
+dispatcher::choice dispatcher::choose(int64_t rows, bool may_be_cut, run_time now) {
+  if (!replicas_.any_living())
     return {};
   if (host_)
-    return choose_by_plugin(rows, may_be_cut, queue, now);
+    return choose_by_plugin(rows, may_be_cut, now);
   if (!is_static())
-    return choose_late(rows, may_be_cut, queue, now);
+    return choose_late(rows, may_be_cut, now);
   if (!next_)
     next_ = whose_turn(may_be_cut && micro_batch_ > 0 ? std::min(rows, micro_batch_) : rows);
-  return has_place(*next_) ? choice{.replica = next_} : choice{};
+  return replicas_.has_place(*next_) ? choice{.replica = next_} : choice{};
 }
 
-strategy_host::view dispatcher::view(const request_queue& queue, run_time now) {
+strategy_host::view dispatcher::view(run_time now) {
   shown_.clear();
   for (size_t i = 0; i < replicas_.size(); ++i) {
     const replica& r = replicas_[i];
     const replica_figures &is = r.speed.figures(), &was = r.predicted.figures();
-    shown_.push_back({.flags = (r.living ? strategy_replica_living : 0u) | (has_place(i) ? strategy_replica_free : 0u),
-                      .in_flight = static_cast<uint32_t>(r.in_flight.size()),
-                      .own_rows = queue.rows(request_queue::lane_of(i)),
-                      .busy_s = load(r, now),
-                      .fixed_s = is.fixed_seconds,
-                      .row_s = is.row_seconds,
-                      .predicted_fixed_s = was.fixed_seconds,
-                      .predicted_row_s = was.row_seconds});
+    shown_.push_back(
+        {.flags = (r.living ? strategy_replica_living : 0u) | (replicas_.has_place(i) ? strategy_replica_free : 0u),
+         .in_flight = static_cast<uint32_t>(r.in_flight.size()),
+         .own_rows = queue_.rows(request_queue::lane_of(i)),
+         .busy_s = replicas_.load(r, now),
+         .fixed_s = is.fixed_seconds,
+         .row_s = is.row_seconds,
+         .predicted_fixed_s = was.fixed_seconds,
+         .predicted_row_s = was.row_seconds});
   }
   return {.replicas = shown_,
           .now_s = std::chrono::duration<double>(now.time_since_epoch()).count(),
-          .waiting_rows = queue.rows(request_queue::shared)};
+          .waiting_rows = queue_.rows(request_queue::shared)};
 }
 
-dispatcher::choice dispatcher::choose_by_plugin(int64_t rows, bool may_be_cut, const request_queue& queue,
-                                                run_time now) {
+dispatcher::choice dispatcher::choose_by_plugin(int64_t rows, bool may_be_cut, run_time now) {
   const int64_t most = may_be_cut && micro_batch_ > 0 ? std::min(rows, micro_batch_) : rows;
-  const strategy_host::choice found = host_->choose(view(queue, now), most, may_be_cut);
+  const strategy_host::choice found = host_->choose(view(now), most, may_be_cut);
   chosen_rows_ = found.rows;
   choice made{.replica = found.replica};
   if (!found.replica && found.wait_s > 0)
@@ -276,8 +195,7 @@ dispatcher::choice dispatcher::choose_by_plugin(int64_t rows, bool may_be_cut, c
   return made;
 }
 
-dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, const request_queue& queue,
-                                           run_time now) const {
+dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, run_time now) const {
   const double all_speeds = rows_per_second(rows);
   double speeds = 0, loads = 0; // rows a second; rows in flight
   double soonest = std::numeric_limits<double>::infinity(), best = soonest;
@@ -288,9 +206,9 @@ dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, const 
       continue;
     if (r.in_flight.empty() && r.absence.is_long(r.speed))
       return {.replica = i, .look_again = {}};
-    const int64_t taken = may_be_cut ? cut(r, rows, queue, all_speeds) : rows;
-    const double begins =
-        load(r, now) + static_cast<double>(queue.rows(request_queue::lane_of(i))) * r.speed.figures().row_seconds;
+    const int64_t taken = may_be_cut ? cut(r, rows, all_speeds) : rows;
+    const double begins = replicas_.load(r, now) +
+                          static_cast<double>(queue_.rows(request_queue::lane_of(i))) * r.speed.figures().row_seconds;
     const double ends = begins + r.speed.seconds(static_cast<double>(taken));
     speeds += rows_per_second_of(r.speed, taken);
     loads += begins * rows_per_second_of(r.speed, taken);
@@ -301,7 +219,7 @@ dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, const 
     }
   }
   // When all that is in flight and waits would be done if it could be shared ideally.
-  const double all_done = (static_cast<double>(queue.rows(request_queue::shared)) + loads) / speeds;
+  const double all_done = (static_cast<double>(queue_.rows(request_queue::shared)) + loads) / speeds;
   if (!found.replica || best <= std::max(soonest, all_done) * (1 + 1e-9))
     return found;
   return {.look_again = after(now, best)};
@@ -312,9 +230,9 @@ void dispatcher::took(size_t replica, int64_t rows) {
     return;
   if (!is_static()) {
     for (size_t i = 0; i < replicas_.size(); ++i)
-      if (dispatcher::replica& r = replicas_[i]; i != replica && r.living && r.in_flight.empty())
+      if (replica_roster::replica& r = replicas_[i]; i != replica && r.living && r.in_flight.empty())
         r.absence.go_on();
-    dispatcher::replica& taker = replicas_[replica];
+    replica_roster::replica& taker = replicas_[replica];
     if (taker.absence.is_long(taker.speed))
       taker.absence.end_for_trial();
     else
@@ -333,24 +251,24 @@ void dispatcher::took(size_t replica, int64_t rows) {
 
 double dispatcher::rows_per_second(int64_t rows) const {
   double all = 0;
-  for (const replica& r : replicas_)
+  for (const replica& r : replicas_.all())
     if (r.living)
       all += rows_per_second_of(r.speed, micro_batch_ > 0 ? std::min(rows, micro_batch_) : rows);
   return all;
 }
 
-int64_t dispatcher::cut(size_t replica, int64_t offered, const request_queue& queue) const {
+int64_t dispatcher::cut(size_t replica, int64_t offered) const {
   if (host_)
     return std::min(chosen_rows_, offered);
-  return cut(replicas_[replica], offered, queue, rows_per_second(offered));
+  return cut(replicas_[replica], offered, rows_per_second(offered));
 }
 
-int64_t dispatcher::cut(const replica& r, int64_t offered, const request_queue& queue, double all_speeds) const {
+int64_t dispatcher::cut(const replica& r, int64_t offered, double all_speeds) const {
   const int64_t most = micro_batch_ > 0 ? std::min(micro_batch_, offered) : offered;
   if (how_ != distribution::stealing)
     return most;
   const double part = rows_per_second_of(r.speed, most) / all_speeds;
-  return guided_piece(static_cast<double>(queue.rows(request_queue::shared)), part, min_piece_, most);
+  return guided_piece(static_cast<double>(queue_.rows(request_queue::shared)), part, min_piece_, most);
 }
 
 } // namespace troupe

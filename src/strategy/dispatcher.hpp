@@ -1,5 +1,4 @@
-// Which replica takes which rows. It knows what each replica has in flight, how fast it should be and how fast it has
-// been.
+// Which replica takes which rows.
 //
 // `round_robin` and `weighted` keep what they owe each replica, so that shares are right over many requests, even of
 // one row each.
@@ -16,7 +15,7 @@
 // All functions are O(replicas · depth), what a plug-in does aside.
 #pragma once
 
-#include "strategy/replica_speed.hpp"
+#include "strategy/replica_roster.hpp"
 #include "strategy/request_queue.hpp"
 #include "strategy/shares.hpp"
 #include "strategy/strategy_host.hpp"
@@ -25,97 +24,56 @@ namespace troupe {
 
 class dispatcher {
 public:
-  explicit dispatcher(const machine_options& options);
+  /// `queue`, which lives longer, has the rows that wait.
+  dispatcher(const machine_options& options, const request_queue& queue);
 
-  // -- replicas
-
-  size_t size() const { return replicas_.size(); }
-  bool is_living(size_t replica) const { return replica < replicas_.size() && replicas_[replica].living; }
-  bool any_living() const;
-  bool has_place(size_t replica) const { return is_living(replica) && replicas_[replica].in_flight.size() < depth_; }
-  /// Adds a replica, or replaces one that was lost. `replica` is at most `size()`.
+  replica_roster& replicas() { return replicas_; }
+  const replica_roster& replicas() const { return replicas_; }
+  /// See `replica_roster`. What replicas are owed is forgotten.
   void join(size_t replica, const replica_figures& figures);
-  /// Takes a replica out; returns its pieces in flight, in their order.
-  std::vector<piece_id> lose(size_t replica);
-
-  // -- pieces
-
-  void start(size_t replica, piece_id piece, int64_t rows, run_time now);
-  enum class ending : uint8_t { done, unusual, failed, lost };
-  void end(size_t replica, piece_id piece, ending how, run_time now);
-  /// Returns whether the replica lost so many pieces in a row that it must be regarded as lost.
-  bool only_loses(size_t replica) const;
-  /// Returns whether the replica's next piece should begin with what has waited longest.
-  bool is_fair_turn(size_t replica) const { return replicas_[replica].turns + 1 >= fair_turn_; }
-
-  // -- decisions
+  std::vector<piece_id> lose(size_t replica, const std::string& why);
 
   /// Returns whether a request is cut into one share for each replica.
   bool cuts_into_shares() const;
   /// Returns how many of `rows` each replica should get, and remembers what was rounded off. `adaptive` shares stay as
   /// they were for the last request of as many rows if that ends it at most a twentieth later: for other dims replicas
   /// must bind their plans anew.
-  std::vector<int64_t> share(int64_t rows, const request_queue& queue, run_time now);
+  std::vector<int64_t> share(int64_t rows, run_time now);
 
   struct choice {
     std::optional<size_t> replica;      // that should take the rows now
     std::optional<run_time> look_again; // if they wait for a replica that may be slower than thought
   };
   /// Returns who should take the shared lane's next rows; `rows` of them, unless they may be cut.
-  choice choose(int64_t rows, bool may_be_cut, const request_queue& queue, run_time now);
+  choice choose(int64_t rows, bool may_be_cut, run_time now);
   /// A replica has taken rows of the shared lane that were not shares.
   void took(size_t replica, int64_t rows);
   /// Returns how many rows a replica should cut from `offered` of them.
-  int64_t cut(size_t replica, int64_t offered, const request_queue& queue) const;
-
-  /// Returns in how many seconds a piece would end if the replica were given it now.
-  double ends_in(size_t replica, int64_t rows, run_time now) const;
-  /// Returns by what factor that may be too little.
-  double caution(size_t replica) const { return replicas_[replica].speed.caution(); }
-  /// Returns the seconds that the fastest living replica takes for a piece; 0 if there is none.
-  double least_seconds(int64_t rows) const;
-  const replica_speed& speed(size_t replica) const { return replicas_[replica].speed; }
+  int64_t cut(size_t replica, int64_t offered) const;
 
 private:
-  struct flying_piece {
-    piece_id piece;
-    int64_t rows;
-    run_time started;
-  };
-  struct replica {
-    explicit replica(const replica_figures& figures) : predicted(figures), speed(figures) {}
-
-    replica_speed predicted, speed; // stays, and is measured
-    bool living = true;
-    std::vector<flying_piece> in_flight; // oldest first
-    run_time last_end;
-    double owed = 0;      // rows, over the living ones 0; of static distributions
-    size_t turns = 0;     // pieces since the last that began with what had waited longest
-    size_t lost_last = 0; // pieces in a row
-    replica_absence absence;
-  };
+  using replica = replica_roster::replica;
 
   bool is_static() const { return how_ == distribution::round_robin || how_ == distribution::weighted; }
-  /// Returns the seconds until a replica has done what it has in flight.
-  double load(const replica& r, run_time now) const;
   /// Returns the share of each replica in a piece that only one of them gets, or 0 if it is out; they add up to 1.
   std::vector<double> weights(int64_t rows) const;
   size_t whose_turn(int64_t rows) const;
   /// Returns what a plug-in sees.
-  strategy_host::view view(const request_queue& queue, run_time now);
-  choice choose_by_plugin(int64_t rows, bool may_be_cut, const request_queue& queue, run_time now);
-  choice choose_late(int64_t rows, bool may_be_cut, const request_queue& queue, run_time now) const;
+  strategy_host::view view(run_time now);
+  choice choose_by_plugin(int64_t rows, bool may_be_cut, run_time now);
+  choice choose_late(int64_t rows, bool may_be_cut, run_time now) const;
   /// Returns the rows a second of all living replicas together, in pieces of so many.
   double rows_per_second(int64_t rows) const;
-  int64_t cut(const replica& r, int64_t offered, const request_queue& queue, double all_speeds) const;
+  int64_t cut(const replica& r, int64_t offered, double all_speeds) const;
   void forget_debts();
   /// Returns the last shares of `rows` if they are about as good as `best`, else that.
   std::vector<int64_t> steady(std::vector<int64_t> best, std::span<const share_figures> figures);
 
   const distribution how_;
-  const size_t depth_, fair_turn_;
+  const size_t depth_;
   const int64_t micro_batch_, min_piece_;
-  std::vector<replica> replicas_;
+  const request_queue& queue_;
+  replica_roster replicas_;
   std::optional<size_t> next_;          // whose turn it is, of static distributions, once asked
   size_t last_ = SIZE_MAX;              // who had it before; of `round_robin`
   std::vector<int64_t> shares_;         // the last ones, of `adaptive`

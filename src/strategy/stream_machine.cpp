@@ -1,4 +1,3 @@
-// What happens to a stream: events, and answers. See stream_dispatch.cpp for what starts.
 #include "strategy/stream_machine.hpp"
 
 #include "base/error.hpp"
@@ -37,8 +36,8 @@ const machine_options& checked(const machine_options& o) {
 } // namespace
 
 stream_machine::stream_machine(const machine_options& options)
-    : options_(checked(options)), queue_(options.max_batch), dispatcher_(options),
-      lost_because_(options.replicas.size()) {}
+    : options_(checked(options)), queue_(options.max_batch), dispatcher_(options, queue_),
+      planner_(options, queue_, dispatcher_, [this](const planned_piece& piece) { start(piece); }) {}
 
 void stream_machine::take_commands(std::vector<stream_command>& into) {
   into.clear();
@@ -52,16 +51,15 @@ void stream_machine::pass_time(run_time now) {
 }
 
 void stream_machine::go_on() {
+  std::optional<run_time> next; // to be woken
   try {
-    dispatch();
+    next = planner_.start_all(now_);
   } catch (const error& wrong) { // a strategy plug-in's answer; another request gets it asked again
-    look_again_.reset();
     answer_all({wrong.code(), wrong.what()});
   }
   // What was asked for stays asked for until it has come: most events need no new call.
   if (armed_ && *armed_ <= now_)
     armed_.reset();
-  std::optional<run_time> next = look_again_;
   const auto earlier = [&](std::optional<run_time> t) {
     if (t && (!next || *t < *next))
       next = t;
@@ -80,9 +78,9 @@ void stream_machine::go_on() {
 std::optional<request_id> stream_machine::submit(const stream_request& request, run_time now) {
   if (request.rows < 1)
     fail(errc::invalid_argument, "a request has {} rows; it must have at least one", request.rows);
-  if (request.pinned && *request.pinned >= dispatcher_.size())
+  if (request.pinned && *request.pinned >= replicas().size())
     fail(errc::invalid_argument, "a request is pinned to replica {}, but there are {}", *request.pinned,
-         dispatcher_.size());
+         replicas().size());
   if (request.micro_batch < 0)
     fail(errc::invalid_argument, "a request's micro_batch is {}; it must be at least 0", request.micro_batch);
   pass_time(now);
@@ -98,8 +96,8 @@ std::optional<request_id> stream_machine::submit(const stream_request& request, 
     unsaid_.emplace_back();
   if (request.deadline)
     deadlines_.insert({*request.deadline, id});
-  if (!dispatcher_.any_living() || (request.pinned && !is_living(*request.pinned))) {
-    answer(id, device_lost(request.pinned.value_or(0)));
+  if (!replicas().any_living() || (request.pinned && !replicas().is_living(*request.pinned))) {
+    answer(id, replicas().device_lost(request.pinned.value_or(0)));
   } else {
     enqueue(id, r, 0, request.rows, false);
     end_late(); // its deadline may have passed
@@ -112,22 +110,28 @@ void stream_machine::piece_ended(piece_id piece, const piece_outcome& outcome, r
   pass_time(now);
   if (auto node = pieces_.extract(piece)) {
     const flying& p = node.mapped();
-    using ending = dispatcher::ending;
-    dispatcher_.end(p.replica, piece,
-                    outcome.lost           ? ending::lost
-                    : outcome.why.failed() ? ending::failed
-                    : !outcome.is_usual    ? ending::unusual
-                                           : ending::done,
-                    now_);
+    using ending = replica_roster::ending;
+    dispatcher_.replicas().end(p.replica, piece,
+                               outcome.lost           ? ending::lost
+                               : outcome.why.failed() ? ending::failed
+                               : !outcome.is_usual    ? ending::unusual
+                                                      : ending::done,
+                               now_);
     if (outcome.lost) {
       give_back(p, SIZE_MAX);
-      if (dispatcher_.only_loses(p.replica))
+      if (replicas().only_loses(p.replica))
         lose(p.replica, outcome.why.failed() ? outcome.why.message : "it lost one piece after the other");
     } else if (outcome.why.failed()) {
       piece_failed(p, outcome.why);
     } else {
-      for (const piece_part& part : p.parts)
-        part_done(piece, part);
+      for (const auto& [request, first_row, rows] : p.parts) {
+        const auto found = open_.find(request);
+        if (found == open_.end())
+          continue;
+        found->second.done.push_back({piece, first_row, rows});
+        if ((found->second.rows_left -= rows) == 0)
+          answer(request, {});
+      }
     }
   }
   go_on();
@@ -148,8 +152,6 @@ void stream_machine::replica_lost(size_t replica, const std::string& why, run_ti
 void stream_machine::replica_joined(size_t replica, const replica_figures& figures, run_time now) {
   pass_time(now);
   dispatcher_.join(replica, figures);
-  lost_because_.resize(dispatcher_.size());
-  lost_because_[replica].clear();
   go_on();
 }
 
@@ -165,6 +167,46 @@ void stream_machine::close(run_time now) {
 }
 
 // -- parts
+
+bool stream_machine::shed(const planned_piece& piece) {
+  const size_t others = waiting() - piece.rows_of.size(); // requests that wait and are not of this piece
+  if (others == 0)
+    return false;
+  const double seconds = dispatcher_.replicas().may_take(piece.replica, piece.rows, now_);
+  std::vector<request_id> late;
+  for (const waiting_rows* w : piece.rows_of)
+    if (const auto& deadline = open_.at(w->request).what.deadline;
+        deadline && std::chrono::duration<double>(*deadline - now_).count() < seconds)
+      late.push_back(w->request);
+  for (request_id id : late)
+    answer(id,
+           {errc::timeout,
+            fmt::format("the request was not started: it would be ready in {:.3g} s, after its deadline, and {} other "
+                        "requests wait; submit fewer at a time, or allow more time",
+                        seconds, others)});
+  return !late.empty();
+}
+
+void stream_machine::start(const planned_piece& piece) {
+  if (shed(piece)) // others take their place in the piece
+    return;
+  start_piece command{.piece = started_++, .replica = piece.replica, .parts = {}};
+  const waiting_rows& first = *piece.rows_of.front();
+  const bool counts = first.lane == request_queue::shared;
+  const bool is_whole = piece.rows_of.size() > 1 || first.use != row_use::cut;
+  int64_t taken = 0;
+  for (const waiting_rows* w : piece.rows_of) {
+    const int64_t part = is_whole ? w->rows : piece.rows;
+    command.parts.push_back({w->request, w->first, part});
+    taken += part;
+    queue_.take(*w, part);
+  }
+  if (counts)
+    dispatcher_.took(piece.replica, taken);
+  dispatcher_.replicas().start(piece.replica, command.piece, taken, now_);
+  pieces_.emplace(command.piece, flying{piece.replica, command.parts});
+  commands_.emplace_back(std::move(command));
+}
 
 void stream_machine::enqueue(request_id id, const open_request& request, int64_t first, int64_t rows, bool came_back) {
   const stream_request& what = request.what;
@@ -182,7 +224,7 @@ void stream_machine::enqueue(request_id id, const open_request& request, int64_t
   if (w.use == row_use::join && !came_back) {
     // Its deadline must leave twice the time that it needs.
     w.due = request.submitted + std::min<std::chrono::nanoseconds>(options_.max_delay, std::chrono::hours(24));
-    const double needed = std::min(2 * dispatcher_.least_seconds(rows), 86400.0);
+    const double needed = std::min(2 * replicas().least_seconds(rows), 86400.0);
     if (what.deadline)
       w.due = std::min(w.due, *what.deadline - std::chrono::nanoseconds(std::llround(needed * 1e9)));
   }
@@ -195,21 +237,10 @@ void stream_machine::give_back(const flying& piece, size_t lost_replica) {
     if (found == open_.end())
       continue;
     if (found->second.what.pinned && *found->second.what.pinned == lost_replica)
-      answer(part.request, device_lost(lost_replica));
+      answer(part.request, replicas().device_lost(lost_replica));
     else
       enqueue(part.request, found->second, part.first_row, part.rows, true);
   }
-}
-
-void stream_machine::part_done(piece_id piece, const piece_part& part) {
-  const auto found = open_.find(part.request);
-  if (found == open_.end())
-    return;
-  open_request& r = found->second;
-  r.done.push_back({piece, part.first_row, part.rows});
-  r.rows_left -= part.rows;
-  if (r.rows_left == 0)
-    answer(part.request, {});
 }
 
 void stream_machine::piece_failed(const flying& piece, const failure& why) {
@@ -228,10 +259,9 @@ void stream_machine::piece_failed(const flying& piece, const failure& why) {
 }
 
 void stream_machine::lose(size_t replica, const std::string& why) {
-  if (!is_living(replica))
+  if (!replicas().is_living(replica))
     return;
-  lost_because_[replica] = why;
-  for (piece_id id : dispatcher_.lose(replica)) {
+  for (piece_id id : dispatcher_.lose(replica, why)) {
     const flying piece = std::move(pieces_.extract(id).mapped());
     give_back(piece, replica);
   }
@@ -239,20 +269,11 @@ void stream_machine::lose(size_t replica, const std::string& why) {
     if (const auto found = open_.find(w.request); found == open_.end())
       continue; // several shares of a request that has been answered
     else if (found->second.what.pinned)
-      answer(w.request, device_lost(replica));
+      answer(w.request, replicas().device_lost(replica));
     else
       enqueue(w.request, found->second, w.first, w.rows, true);
-  if (!dispatcher_.any_living())
-    answer_all(device_lost(replica));
-}
-
-failure stream_machine::device_lost(size_t replica) const {
-  std::string why = lost_because_.empty() ? "" : lost_because_[replica];
-  if (why.empty())
-    why = "it is not there";
-  if (!dispatcher_.any_living())
-    return {errc::device_lost, fmt::format("no replica is left; of replica {}: {}", replica, why)};
-  return {errc::device_lost, fmt::format("replica {}, to which the request is pinned, is lost: {}", replica, why)};
+  if (!replicas().any_living())
+    answer_all(replicas().device_lost(replica));
 }
 
 // -- answers

@@ -1,30 +1,31 @@
 // A stream of requests over replicas as a state machine: what happens, and the time, go in; commands come out
 // (strategy/stream.hpp). No actors, no threads, no clock, no tensors: a shell around it has these, a test has none.
 //
-// `request_queue` says what should start next, `dispatcher` on which replica; the machine makes pieces of it, gathers
-// their parts and answers. Each request that was accepted is answered exactly once, unless the machine is dropped
-// before.
+// `request_queue` says what should start next, `dispatcher` on which replica, and `piece_planner` makes pieces of it.
+// The machine starts the pieces, gathers their parts and answers. Each request that was accepted is answered exactly
+// once, unless the machine is dropped before.
 //
-// - Cutting: a divisible request with more rows than `max_batch` becomes pieces: a share for each replica, or micro-batches. Joining:
-//   others, of equal keys, become one piece of at most `max_batch` rows; they are not cut.
-// - Priority: of what waits, the higher one starts first; what a lost piece held goes before all else. So a request waits for what is in
-//   flight, its peers before it, and one piece of a replica's `fair_turn`. Ageing: each `fair_turn`-th piece of a replica begins with
-//   what has waited longest. So a request of any priority starts at the latest after `fair_turn` · (n + 1) + replicas · (`fair_turn` − 1)
-//   pieces, if n pieces are made of older ones.
-// - Deadline: a request that is late is answered at once, with `errc::timeout`, wherever it is; what waits of it never starts. A request that
-//   should start now, but would end after its deadline, is answered at once too, if others wait: they have more use of the replica. If
-//   no other request waits it starts: the prediction may be wrong, and no request is hurt.
-// - Failure: a piece that fails ends its requests with its error. But one request may have been the reason: after errors that may come
-//   from inputs, several that were joined run again, each alone, once.
-// - Loss: what a lost replica held goes to the others; requests that are pinned to it, or all if none is left, fail with
-//   `errc::device_lost`. A replica that loses three pieces in a row counts as lost.
+// - Cutting: a divisible request with more rows than `max_batch` becomes pieces: a share for each replica, or
+//   micro-batches. Joining: others, of equal keys, become one piece of at most `max_batch` rows; they are not cut.
+// - Priority: of what waits, the higher one starts first; what a lost piece held goes before all else. So a request
+//   waits for what is in flight, its peers before it, and one piece of a replica's `fair_turn`. Ageing: each
+//   `fair_turn`-th piece of a replica begins with what has waited longest. So a request of any priority starts at the
+//   latest after `fair_turn` · (n + 1) + replicas · (`fair_turn` − 1) pieces, if n pieces are made of older ones.
+// - Deadline: a request that is late is answered at once, with `errc::timeout`, wherever it is; what waits of it never
+//   starts. A request that should start now, but would end after its deadline, is answered at once too, if others wait:
+//   they have more use of the replica. If no other request waits it starts: the prediction may be wrong, and no request
+//   is hurt.
+// - Failure: a piece that fails ends its requests with its error. But one request may have been the reason: after
+//   errors that may come from inputs, several that were joined run again, each alone, once.
+// - Loss: what a lost replica held goes to the others; requests that are pinned to it, or all if none is left, fail
+//   with `errc::device_lost`. A replica that loses three pieces in a row counts as lost.
 // - A strategy plug-in that fails or answers what cannot be ends all open requests with its error.
 //
 // Each event costs O(log n) for each request that it concerns, and O(replicas · depth) for each piece that it starts.
 // Not thread-safe.
 #pragma once
 
-#include "strategy/dispatcher.hpp"
+#include "strategy/piece_planner.hpp"
 
 #include <deque>
 
@@ -34,6 +35,8 @@ class stream_machine {
 public:
   /// Throws `errc::invalid_argument` if the options make no sense, naming the option.
   explicit stream_machine(const machine_options& options);
+  stream_machine(const stream_machine&) = delete;
+  stream_machine& operator=(const stream_machine&) = delete;
 
   // -- what happens; the time never goes back: an earlier `now` counts as the last one
 
@@ -65,8 +68,7 @@ public:
   /// Returns how many requests have no answer yet, apart from answers that are held back for their order.
   size_t open() const { return open_.size(); }
   size_t pieces_in_flight() const { return pieces_.size(); }
-  bool is_living(size_t replica) const { return dispatcher_.is_living(replica); }
-  const replica_speed& speed(size_t replica) const { return dispatcher_.speed(replica); }
+  const replica_roster& replicas() const { return dispatcher_.replicas(); }
   /// Returns how many records the machine holds: a measure of its memory.
   size_t records() const;
 
@@ -87,28 +89,14 @@ private:
   /// Starts what can start, and asks to be woken: the end of each event.
   void go_on();
 
-  // -- stream_dispatch.cpp
-  void dispatch();
-  /// Starts what is next in the shared lane if a replica should take it now.
-  bool start_shared(const waiting_rows& head);
-  /// Returns whether rows become a share for each replica.
-  bool is_shared_out(const waiting_rows& rows) const;
-  /// Starts a piece on a replica, or makes shares, or ends a request that would be late; false if there is nothing for
-  /// it.
-  bool start_on(size_t replica, bool of_shared_too);
-  const waiting_rows* next_for(size_t replica, bool of_shared_too) const;
-  void make_shares(const waiting_rows& of);
-  /// Returns what should be one piece that begins with `first`, and how many rows that is.
-  std::vector<const waiting_rows*> plan_piece(size_t replica, const waiting_rows& first, int64_t& rows) const;
-  /// Ends those of a piece that would be late, if others wait; returns whether there were any.
-  bool shed(size_t replica, const std::vector<const waiting_rows*>& batch, int64_t rows);
-  void start(size_t replica, const std::vector<const waiting_rows*>& batch, int64_t rows);
-
   // -- parts
+  /// Ends those of a piece that would be late, if others wait; returns whether there were any.
+  bool shed(const planned_piece& piece);
+  /// Starts a piece, unless some of it would be late.
+  void start(const planned_piece& piece);
   /// Lets rows of a request wait.
   void enqueue(request_id id, const open_request& request, int64_t first, int64_t rows, bool came_back);
   void give_back(const flying& piece, size_t lost_replica);
-  void part_done(piece_id piece, const piece_part& part);
   void piece_failed(const flying& piece, const failure& why);
   void lose(size_t replica, const std::string& why);
 
@@ -116,19 +104,18 @@ private:
   void answer(request_id id, failure why);
   void answer_all(const failure& why);
   void end_late();
-  failure device_lost(size_t replica) const;
 
   const machine_options options_;
   run_time now_;
   request_queue queue_;
   dispatcher dispatcher_;
-  std::vector<std::string> lost_because_; // by replica
+  piece_planner planner_;
   std::unordered_map<request_id, open_request> open_;
   std::set<std::pair<run_time, request_id>> deadlines_;
   std::unordered_map<piece_id, flying> pieces_;
-  request_id requests_ = 0; // accepted so far
-  piece_id started_ = 0;    // pieces so far
-  std::optional<run_time> look_again_, armed_;
+  request_id requests_ = 0;       // accepted so far
+  piece_id started_ = 0;          // pieces so far
+  std::optional<run_time> armed_; // the shell will wake the machine then
   // If answers are in order: those of the requests from `first_unsaid_` on, empty where there is none yet.
   std::deque<std::optional<answer_request>> unsaid_;
   request_id first_unsaid_ = 0;

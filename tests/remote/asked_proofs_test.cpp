@@ -193,7 +193,7 @@ TEST_CASE("only bytes of weights that have not come before are progress", "[remo
   }
   SECTION("whatever a worker says in between") {
     far.say(loading{0, 2, 2});
-    await([&] { return far.client->loads().came == 2; });
+    await([&] { return far.client->news().loads().came == 2; });
     CHECK(progress == 2);
   }
   SECTION("an install that nothing waits for ends the link") {

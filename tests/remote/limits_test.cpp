@@ -49,7 +49,7 @@ int64_t needed() {
 struct member {
   explicit member(far_host& host)
       : client(host.connect()), far(remote::make_remote_device(client, 0)), bound(one_step(far->info())) {
-    client->on_memory_wanted([this](uint32_t, int64_t bytes) { wanted.push_back(bytes); });
+    client->news().on_memory_wanted([this](uint32_t, int64_t bytes) { wanted.push_back(bytes); });
   }
   failure install() {
     return capture([&] { far->install(bound, 0); });
@@ -124,7 +124,7 @@ TEST_CASE("an install waits for memory of others, who are told", "[remote][B2][D
   member one(*host), two(*host);
   REQUIRE_FALSE(one.install().failed());
   std::promise<int64_t> lacks, lacks_no_more;
-  one.client->on_memory_wanted([&](uint32_t device, int64_t bytes) {
+  one.client->news().on_memory_wanted([&](uint32_t device, int64_t bytes) {
     CHECK(device == 0);
     (bytes > 0 ? lacks : lacks_no_more).set_value(bytes);
   });
@@ -144,7 +144,7 @@ TEST_CASE("who waits for memory and is cut off lets the next one have it", "[rem
   auto two = std::make_unique<member>(*host);
   REQUIRE_FALSE(one.install().failed());
   std::promise<void> told;
-  one.client->on_memory_wanted([&, first = true](uint32_t, int64_t) mutable {
+  one.client->news().on_memory_wanted([&, first = true](uint32_t, int64_t) mutable {
     if (std::exchange(first, false))
       told.set_value();
   });

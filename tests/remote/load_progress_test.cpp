@@ -60,20 +60,20 @@ TEST_CASE("weights on their way to several workers are counted", "[remote][D3]")
   }
   remote::load_progress first;
   for (const worker_and_device* w : {&one, &two}) {
-    await([&] { return w->client->loads().came > 0; });
-    first = w->client->loads();
+    await([&] { return w->client->news().loads().came > 0; });
+    first = w->client->news().loads();
     CHECK(first.total == 2 * elements * 4);
     CHECK(first.came < first.total);
   }
-  await([&] { return two.client->loads().came > first.came; });
+  await([&] { return two.client->news().loads().came > first.came; });
   await([&] { return progress > 1; }); // so nobody takes the device for silent meanwhile
   for (worker_and_device* w : {&one, &two})
     w->host.link(0).set_conditions({});
   for (std::future<void>& done : installs)
     done.get();
   for (const worker_and_device* w : {&one, &two}) {
-    CHECK(w->client->loads().total == 0);
-    CHECK(w->client->loads().came == 0);
+    CHECK(w->client->news().loads().total == 0);
+    CHECK(w->client->news().loads().came == 0);
   }
 }
 

@@ -155,10 +155,10 @@ TEST_CASE("a replica that loses three pieces in a row counts as lost", "[strateg
     world.end_first(0, {.lost = true, .why = {}});
   world.end_first(0, {});
   for (int i = 0; i < 3; ++i) {
-    CHECK(world.machine().is_living(0));
+    CHECK(world.machine().replicas().is_living(0));
     world.end_first(0, {.lost = true, .why = {}});
   }
-  CHECK_FALSE(world.machine().is_living(0));
+  CHECK_FALSE(world.machine().replicas().is_living(0));
   world.run();
   CHECK_FALSE(world.answer_to(*id).what.why.failed());
 }

@@ -115,7 +115,7 @@ void stream_world::end_first(size_t replica, const piece_outcome& outcome) {
   begin_next(replica);
   settle(piece, outcome);
   machine_.piece_ended(piece.what.piece, outcome, at(now_));
-  if (!replicas_[replica].lost && !machine_.is_living(replica)) { // it lost one piece after the other
+  if (!replicas_[replica].lost && !machine_.replicas().is_living(replica)) { // it lost one piece after the other
     for (const running& p : replicas_[replica].pieces)
       for (const piece_part& part : p.what.parts)
         mark(part, row_state::in_flight, row_state::waits);

@@ -51,69 +51,41 @@ void check_form(const expansion& e) {
     fail(errc::unsupported, "scores and attention_bias are not supported with 'sliding_window_cache'");
 }
 
-/// One call taken apart, step by step.
-class grouped_attention {
+/// How many keys of each batch element count, and where its new ones are: among all keys so far, and in the cache.
+class key_places {
 public:
-  explicit grouped_attention(expansion& e)
-      : e_(e), o_(e), key_codes_(e, "k_quant_type", gqa_key_scale, gqa_past_key, o_.kv_heads, head_size()),
-        value_codes_(e, "v_quant_type", gqa_value_scale, gqa_past_value, o_.kv_heads, head_size()) {
-    const symbolic_shape q = e.dims(o_.q, 3);
-    batch_ = q[0];
-    queries_ = q[1];
-    past_ = e.has_input(gqa_past_key) ? e.dims(e.input(gqa_past_key), 4)[2] : dim(0);
-    const std::vector<dim> total = e.call().require_known(gqa_total);
-    if (total.size() != 1)
-      fail(errc::invalid_model, "total_sequence_length has {} elements instead of one", total.size());
-    total_ = total[0];
-    if (slides() && past_.is_constant() && past_.constant() < window())
-      fail(errc::invalid_model, "a cache of {} places is less than a window of {}", past_.to_string(), window());
-  }
+  /// `queries`: [batch, sequence, heads · size].
+  key_places(expansion& e, const symbolic_shape& queries)
+      : batch(queries[0]), queries(queries[1]),
+        past(e.has_input(gqa_past_key) ? e.dims(e.input(gqa_past_key), 4)[2] : dim(0)), e_(e) {}
 
-  void expand() {
-    const bool has_past = e_.has_input(gqa_past_key), real = key_codes_.real() && value_codes_.real();
-    same_starts_ = !has_past || (!slides() && !shares() && batch_.is(1) && total_ == past_ + queries_);
-    if (e_.has_input(gqa_query_norm)) {
-      o_.q = normalised(o_.q, o_.heads, gqa_query_norm);
-      o_.k = normalised(o_.k, o_.kv_heads, gqa_key_norm);
-    }
-    if (e_.attrs().integer("do_rotary", 0) != 0)
-      o_.rotate(e_, gqa_cosine, gqa_sine, e_.has_input(gqa_positions) ? e_.input(gqa_positions) : places());
-    const bool plain = same_starts_ && real && causal() && !has_sink() && window() < 0;
-    plain ? attend_plainly() : attend_with_mask();
-  }
-
-private:
-  bool has_sink() const { return e_.has_input(gqa_sink) || e_.attrs().integer("smooth_softmax", 0) == 1; }
   int64_t window() const { return e_.attrs().integer("local_window_size", -1); }
-  bool causal() const { return e_.attrs().integer("causal", 1) != 0; }
-  bool shares() const { return e_.dims(o_.k)[1].is(0); }
   bool slides() const { return e_.attrs().integer("sliding_window_cache", 0) != 0; }
-  dim head_size() const { return floor_div(e_.dims(o_.q, 3)[2], o_.heads); }
 
   /// Returns how many keys of each batch element count, [batch].
   value_id lengths() {
     if (lengths_ == no_value)
-      lengths_ = e_.add("Add", {e_.reshape(e_.cast(e_.input(gqa_lengths), dtype::int64), {batch_}), number(1)});
+      lengths_ = e_.add("Add", {e_.reshape(e_.cast(e_.input(gqa_lengths), dtype::int64), {batch}), number(1)});
     return lengths_;
   }
 
   /// Returns numbers [batch] so that they broadcast to what a batch has.
-  value_id by_batch(value_id numbers) { return e_.reshape(numbers, {batch_, 1, 1, 1}); }
+  value_id by_batch(value_id numbers) { return e_.reshape(numbers, {batch, 1, 1, 1}); }
 
   value_id number(int64_t x) { return e_.scalar(dtype::int64, static_cast<double>(x)); }
 
   /// Returns where the new keys of each batch element begin, [batch].
   value_id starts() {
     if (starts_ == no_value)
-      starts_ = e_.add("Max", {e_.add("Sub", {lengths(), e_.known_scalar(queries_)}), number(0)});
+      starts_ = e_.add("Max", {e_.add("Sub", {lengths(), e_.known_scalar(queries)}), number(0)});
     return starts_;
   }
 
   /// Returns how many of `count` keys a cache of a window's size keeps, [batch].
   value_id kept(value_id count) {
-    const value_id beyond = e_.add("Sub", {count, e_.known_scalar(past_ + dim(1))});
+    const value_id beyond = e_.add("Sub", {count, e_.known_scalar(past + dim(1))});
     const value_id turn =
-        e_.add("Mod", {e_.add("Max", {beyond, number(0)}), e_.known_scalar(past_ - dim(window() - 1))});
+        e_.add("Mod", {e_.add("Max", {beyond, number(0)}), e_.known_scalar(past - dim(window() - 1))});
     return e_.add("Where",
                   {e_.add("GreaterOrEqual", {beyond, number(0)}), e_.add("Add", {turn, number(window())}), count});
   }
@@ -123,7 +95,48 @@ private:
 
   /// Returns the place of each query among all keys so far, [batch, queries].
   value_id places() { return places_after(starts()); }
-  value_id places_after(value_id first) { return e_.add("Add", {e_.reshape(first, {batch_, 1}), e_.range(queries_)}); }
+  value_id places_after(value_id first) { return e_.add("Add", {e_.reshape(first, {batch, 1}), e_.range(queries)}); }
+
+  const dim batch, queries, past;
+
+private:
+  expansion& e_;
+  value_id lengths_ = no_value, starts_ = no_value;
+};
+
+/// One call taken apart, step by step.
+class grouped_attention {
+public:
+  explicit grouped_attention(expansion& e)
+      : e_(e), o_(e), key_codes_(e, "k_quant_type", gqa_key_scale, gqa_past_key, o_.kv_heads, head_size()),
+        value_codes_(e, "v_quant_type", gqa_value_scale, gqa_past_value, o_.kv_heads, head_size()),
+        at_(e, e.dims(o_.q, 3)) {
+    const std::vector<dim> total = e.call().require_known(gqa_total);
+    if (total.size() != 1)
+      fail(errc::invalid_model, "total_sequence_length has {} elements instead of one", total.size());
+    total_ = total[0];
+    if (at_.slides() && at_.past.is_constant() && at_.past.constant() < at_.window())
+      fail(errc::invalid_model, "a cache of {} places is less than a window of {}", at_.past.to_string(), at_.window());
+  }
+
+  void expand() {
+    const bool has_past = e_.has_input(gqa_past_key), real = key_codes_.real() && value_codes_.real();
+    same_starts_ = !has_past || (!at_.slides() && !shares() && at_.batch.is(1) && total_ == at_.past + at_.queries);
+    if (e_.has_input(gqa_query_norm)) {
+      o_.q = normalised(o_.q, o_.heads, gqa_query_norm);
+      o_.k = normalised(o_.k, o_.kv_heads, gqa_key_norm);
+    }
+    if (e_.attrs().integer("do_rotary", 0) != 0)
+      o_.rotate(e_, gqa_cosine, gqa_sine, e_.has_input(gqa_positions) ? e_.input(gqa_positions) : at_.places());
+    const bool plain = same_starts_ && real && causal() && !has_sink() && at_.window() < 0;
+    plain ? attend_plainly() : attend_with_mask();
+  }
+
+private:
+  bool has_sink() const { return e_.has_input(gqa_sink) || e_.attrs().integer("smooth_softmax", 0) == 1; }
+  bool causal() const { return e_.attrs().integer("causal", 1) != 0; }
+  bool shares() const { return e_.dims(o_.k)[1].is(0); }
+  dim head_size() const { return floor_div(e_.dims(o_.q, 3)[2], o_.heads); }
 
   /// Returns an operand [batch, sequence, heads · size] after the RMS norm of each head.
   value_id normalised(value_id v, int64_t heads, size_t scale) {
@@ -153,9 +166,9 @@ private:
 
   /// Returns what is added to the scores, or which keys take part: of a prompt those that count.
   value_id plain_mask() {
-    if (e_.has_input(gqa_past_key) || queries_.is(1))
+    if (e_.has_input(gqa_past_key) || at_.queries.is(1))
       return e_.input(gqa_bias);
-    const value_id counted = e_.add("Less", {e_.range(queries_), by_batch(lengths())});
+    const value_id counted = e_.add("Less", {e_.range(at_.queries), at_.by_batch(at_.lengths())});
     return e_.has_input(gqa_bias) ? added(counted) : counted;
   }
 
@@ -187,28 +200,30 @@ private:
     if (same_starts_)
       return e_.add("Concat", {past, rows}, attributes_of({{"axis", int64_t{2}}}));
     if (shares()) {
-      const value_id counted = e_.add("Less", {e_.reshape(e_.range(past_), {1, 1, past_, 1}), by_batch(lengths())});
+      const value_id counted =
+          e_.add("Less", {e_.reshape(e_.range(at_.past), {1, 1, at_.past, 1}), at_.by_batch(at_.lengths())});
       return e_.add("Where", {counted, past, e_.scalar(e_.type(past), 0)});
     }
     // One place more than a sliding cache needs, for what it has not.
-    const dim places = slides() ? past_ + queries_ + dim(1) : max(past_, total_);
-    if (!(places == past_)) {
+    const dim places = at_.slides() ? at_.past + at_.queries + dim(1) : max(at_.past, total_);
+    if (!(places == at_.past)) {
       const symbolic_shape d = e_.dims(past, 4);
       const value_id more =
-          e_.add("Expand", {e_.scalar(e_.type(past), 0), e_.known({d[0], d[1], places - past_, d[3]})});
+          e_.add("Expand", {e_.scalar(e_.type(past), 0), e_.known({d[0], d[1], places - at_.past, d[3]})});
       past = e_.add("Concat", {past, more}, attributes_of({{"axis", int64_t{2}}}));
     }
-    return e_.add("TensorScatter", {past, rows, first_rows_at()}, attributes_of({{"clear_after", int64_t{1}}}));
+    return e_.add("TensorScatter", {past, rows, at_.first_rows_at()}, attributes_of({{"clear_after", int64_t{1}}}));
   }
 
   /// Returns what a sliding cache keeps for the next step of all rows, in its first places.
   value_id slid(value_id rows) {
     const symbolic_shape d = e_.dims(rows, 4);
-    const value_id ends = e_.add("Add", {first_rows_at(), e_.known_scalar(queries_)});
-    const value_id first = e_.add("Sub", {ends, kept(lengths())});
-    const value_id moved = e_.add("Add", {e_.range(past_), e_.reshape(first, {batch_, 1})});
-    const value_id from = e_.reshape(e_.add("Min", {moved, e_.known_scalar(d[2] - dim(1))}), {batch_, 1, past_, 1});
-    return e_.add("GatherElements", {rows, e_.add("Expand", {from, e_.known({d[0], d[1], past_, d[3]})})},
+    const value_id ends = e_.add("Add", {at_.first_rows_at(), e_.known_scalar(at_.queries)});
+    const value_id first = e_.add("Sub", {ends, at_.kept(at_.lengths())});
+    const value_id moved = e_.add("Add", {e_.range(at_.past), e_.reshape(first, {at_.batch, 1})});
+    const value_id from =
+        e_.reshape(e_.add("Min", {moved, e_.known_scalar(d[2] - dim(1))}), {at_.batch, 1, at_.past, 1});
+    return e_.add("GatherElements", {rows, e_.add("Expand", {from, e_.known({d[0], d[1], at_.past, d[3]})})},
                   attributes_of({{"axis", int64_t{2}}}));
   }
 
@@ -216,12 +231,12 @@ private:
   value_id visible(const dim& keys) {
     const value_id key = e_.range(keys);
     if (!causal())
-      return e_.add("Less", {key, by_batch(lengths())});
-    const value_id query = e_.reshape(places_after(first_rows_at()), {batch_, 1, queries_, 1});
+      return e_.add("Less", {key, at_.by_batch(at_.lengths())});
+    const value_id query = e_.reshape(at_.places_after(at_.first_rows_at()), {at_.batch, 1, at_.queries, 1});
     const value_id last = last_keys(query), past = e_.add("LessOrEqual", {key, last});
-    if (window() < 0)
+    if (at_.window() < 0)
       return past;
-    const value_id first = e_.add("Sub", {windows_end_at_queries() ? query : last, number(window())});
+    const value_id first = e_.add("Sub", {windows_end_at_queries() ? query : last, at_.number(at_.window())});
     return e_.add("And", {past, e_.add("Greater", {key, first})});
   }
 
@@ -233,10 +248,10 @@ private:
 
   /// Returns the last key that each query sees: none of a padded prompt's that do not count.
   value_id last_keys(value_id query) {
-    if (queries_.is(1) || slides())
+    if (at_.queries.is(1) || at_.slides())
       return query;
-    const value_id last = e_.add("Sub", {lengths(), number(1)});
-    return e_.add("Min", {query, by_batch(last)});
+    const value_id last = e_.add("Sub", {at_.lengths(), at_.number(1)});
+    return e_.add("Min", {query, at_.by_batch(last)});
   }
 
   /// Returns the first `keys` rows of a cache of more.
@@ -256,16 +271,16 @@ private:
     }
     const value_id score =
         e_.has_input(gqa_sink) ? e_.reshape(e_.input(gqa_sink), {1, o_.heads, 1, 1}) : e_.scalar(type, 0);
-    const value_id all = e_.add("Expand", {mask, e_.known({batch_, o_.heads, queries_, count})});
-    mask = in_front(e_.add("Expand", {score, e_.known({batch_, o_.heads, queries_, 1})}), all, 3);
+    const value_id all = e_.add("Expand", {mask, e_.known({at_.batch, o_.heads, at_.queries, count})});
+    mask = in_front(e_.add("Expand", {score, e_.known({at_.batch, o_.heads, at_.queries, 1})}), all, 3);
   }
 
   void attend_with_mask() {
     const dtype type = e_.type(o_.q);
     value_id keys = cached(e_.input(gqa_past_key), key_codes_.coded(split_heads(e_, o_.k, o_.kv_heads)));
     value_id values = cached(e_.input(gqa_past_value), value_codes_.coded(split_heads(e_, o_.v, o_.kv_heads)));
-    e_.set_output(1, slides() ? slid(keys) : keys);
-    e_.set_output(2, slides() ? slid(values) : values);
+    e_.set_output(1, at_.slides() ? slid(keys) : keys);
+    e_.set_output(2, at_.slides() ? slid(values) : values);
     dim count = e_.dims(keys, 4)[2];
     if (e_.has_input(gqa_bias) && !(count == total_)) {
       keys = first_rows(keys, total_);
@@ -291,8 +306,8 @@ private:
   expansion& e_;
   grouped_operands o_;
   cache_codes key_codes_, value_codes_;
-  value_id lengths_ = no_value, starts_ = no_value;
-  dim batch_, queries_, past_, total_;
+  key_places at_;
+  dim total_;
   bool same_starts_ = false;
 };
 

@@ -1,0 +1,121 @@
+#include "strategy/replica_roster.hpp"
+
+#include "base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace troupe {
+
+namespace {
+
+constexpr size_t losses_that_count = 3;
+
+double seconds_between(run_time from, run_time to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+void check(const replica_figures& f) {
+  if (!(f.row_seconds >= 0 && f.fixed_seconds >= 0 && std::isfinite(f.row_seconds) && std::isfinite(f.fixed_seconds)))
+    fail(errc::invalid_argument,
+         "a replica is said to take {} s a row and {} s a piece; both must be finite and not negative", f.row_seconds,
+         f.fixed_seconds);
+}
+
+} // namespace
+
+replica_roster::replica_roster(const machine_options& options) : depth_(options.depth), fair_turn_(options.fair_turn) {
+  for (const replica_figures& f : options.replicas)
+    join(replicas_.size(), f);
+}
+
+bool replica_roster::any_living() const {
+  return std::any_of(replicas_.begin(), replicas_.end(), [](const replica& r) { return r.living; });
+}
+
+void replica_roster::join(size_t replica, const replica_figures& figures) {
+  check(figures);
+  if (replica > replicas_.size() || is_living(replica))
+    fail(errc::invalid_argument, "replica {} cannot join: there are {}, and it is not one that was lost", replica,
+         replicas_.size());
+  if (replica == replicas_.size())
+    replicas_.emplace_back(figures);
+  else
+    replicas_[replica] = replica_roster::replica(figures);
+}
+
+std::vector<piece_id> replica_roster::lose(size_t replica, const std::string& why) {
+  replica_roster::replica& r = replicas_[replica];
+  std::vector<piece_id> pieces;
+  for (const flying_piece& p : r.in_flight)
+    pieces.push_back(p.piece);
+  r.in_flight.clear();
+  r.living = false;
+  r.lost_because = why;
+  return pieces;
+}
+
+failure replica_roster::device_lost(size_t replica) const {
+  std::string why = replica < replicas_.size() ? replicas_[replica].lost_because : "";
+  if (why.empty())
+    why = "it is not there";
+  if (!any_living())
+    return {errc::device_lost, fmt::format("no replica is left; of replica {}: {}", replica, why)};
+  return {errc::device_lost, fmt::format("replica {}, to which the request is pinned, is lost: {}", replica, why)};
+}
+
+void replica_roster::start(size_t replica, piece_id piece, int64_t rows, run_time now) {
+  replica_roster::replica& r = replicas_[replica];
+  r.turns = is_fair_turn(replica) ? 0 : r.turns + 1;
+  r.in_flight.push_back({piece, rows, now});
+}
+
+void replica_roster::end(size_t replica, piece_id piece, ending how, run_time now) {
+  replica_roster::replica& r = replicas_[replica];
+  const auto p =
+      std::find_if(r.in_flight.begin(), r.in_flight.end(), [&](const flying_piece& f) { return f.piece == piece; });
+  expects(p != r.in_flight.end(), "a piece ends on the replica that has it");
+  // Pieces of a replica run one after the other, so its time is that since the one before ended.
+  if (how == ending::done) {
+    const double rows = static_cast<double>(p->rows), seconds = seconds_between(std::max(p->started, r.last_end), now);
+    if (r.absence.take_trial())
+      r.speed.measured_anew(rows, seconds, r.predicted.figures());
+    else
+      r.speed.measured(rows, seconds);
+  }
+  r.lost_last = how == ending::lost ? r.lost_last + 1 : 0;
+  r.last_end = now;
+  r.in_flight.erase(p);
+}
+
+bool replica_roster::only_loses(size_t replica) const {
+  return replicas_[replica].lost_last >= losses_that_count;
+}
+
+double replica_roster::load(const replica& r, run_time now) const {
+  if (r.in_flight.empty())
+    return 0;
+  const flying_piece& first = r.in_flight.front();
+  const double taken = seconds_between(std::max(first.started, r.last_end), now);
+  // A piece that takes longer than it should is thought to take as long again as it is late.
+  double seconds = std::abs(r.speed.seconds(static_cast<double>(first.rows)) - taken);
+  for (size_t i = 1; i < r.in_flight.size(); ++i)
+    seconds += r.speed.seconds(static_cast<double>(r.in_flight[i].rows));
+  return seconds;
+}
+
+double replica_roster::may_take(size_t replica, int64_t rows, run_time now) const {
+  const replica_roster::replica& r = replicas_[replica];
+  return (load(r, now) + r.speed.seconds(static_cast<double>(rows))) * r.speed.caution();
+}
+
+double replica_roster::least_seconds(int64_t rows) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const replica& r : replicas_)
+    if (r.living)
+      least = std::min(least, r.speed.seconds(static_cast<double>(rows)));
+  return std::isfinite(least) ? least : 0;
+}
+
+} // namespace troupe
