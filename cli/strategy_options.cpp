@@ -49,6 +49,7 @@ void add_joining_options(CLI::App& command, stream_options& stream) {
 } // namespace
 
 void add_strategy_options(CLI::App& command, model_options& options) {
+  command.option_defaults()->group("Strategy");
   stream_options& stream = options.stream;
   std::string known = "How devices share the work: auto (chosen for the first request),";
   for (const strategy s : strategies)
