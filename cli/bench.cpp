@@ -127,7 +127,8 @@ class bound_values {
 public:
   bound_values(const engine& devices, const session& model, const bench_arguments& args)
       : devices_(devices), pairs_(read_bindings(args.bind, model.outputs())) {
-    model.bind(pairs_); // checks
+    if (!pairs_.empty())
+      model.bind(pairs_); // checks
     for (const output_binding& pair : pairs_)
       options_.keep.push_back(pair.output);
   }

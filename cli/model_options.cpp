@@ -9,10 +9,13 @@
 namespace troupe::cli {
 
 void add_credential_options(CLI::App& command, host_credentials& who) {
-  command.add_option("--tls-cert", who.certificate, "This host's certificate (`troupe keys`)")->type_name("FILE");
-  command.add_option("--tls-key", who.key, "Its private key")->type_name("FILE");
-  command.add_option("--tls-ca", who.ca, "The cluster's CA certificate")->type_name("FILE");
-  command.add_flag("--insecure", who.insecure, "Plain TCP without credentials, if both sides ask for it");
+  CLI::Option* plain =
+      command.add_flag("--insecure", who.insecure, "Plain TCP without credentials, if both sides ask for it");
+  command.add_option("--tls-cert", who.certificate, "This host's certificate (`troupe keys`)")
+      ->type_name("FILE")
+      ->excludes(plain);
+  command.add_option("--tls-key", who.key, "Its private key")->type_name("FILE")->excludes(plain);
+  command.add_option("--tls-ca", who.ca, "The cluster's CA certificate")->type_name("FILE")->excludes(plain);
 }
 
 void add_host_options(CLI::App& command, model_options& options) {

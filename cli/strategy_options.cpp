@@ -69,6 +69,7 @@ void add_strategy_options(CLI::App& command, model_options& options) {
           "A strategy of your own: a shared library (troupe/strategy.hpp)")
       ->type_name("FILE")
       ->excludes(how);
+  command.get_option("--load-plan")->excludes("--strategy", "--strategy-plugin"); // it says what runs where
   add_choice_options(command, options);
   const auto non_negative = CLI::NonNegativeNumber;
   command
