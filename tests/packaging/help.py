@@ -15,7 +15,8 @@ def subcommands(command):
 def options(command, subcommand):
     """Returns each option's names, whether it takes a value, and the value's type; an argument's names are none."""
     found = []
-    for names, rest in re.findall(r"^  (-[^ ,]*(?:, -[^ ,]*)*)(.*)", printed(command, subcommand, "--help-all"), re.MULTILINE):
+    text = printed(command, subcommand, "--help-all")
+    for names, rest in re.findall(r"^  (-[^ ,]*(?:, -[^ ,]*)*)(.*)", text, re.MULTILINE):
         type_name = re.match(r" ([A-Z][^ ]*)", rest)
         found.append((names.split(", "), type_name[1].split(":")[0] if type_name else None))
     return found
