@@ -127,7 +127,8 @@ class bound_values {
 public:
   bound_values(const engine& devices, const session& model, const bench_arguments& args)
       : devices_(devices), pairs_(read_bindings(args.bind, model.outputs())) {
-    model.bind(pairs_); // checks
+    if (!pairs_.empty())
+      model.bind(pairs_); // checks
     for (const output_binding& pair : pairs_)
       options_.keep.push_back(pair.output);
   }
@@ -367,12 +368,14 @@ void add_bench(CLI::App& app) {
   CLI::App* command = app.add_subcommand("bench", "Measure a model's latency");
   add_model_options(*command, *args);
   add_strategy_options(*command, *args);
+  command->option_defaults()->group("Options");
   command->add_option("--runs", args->runs, "Measured runs (default 20)")->check(CLI::PositiveNumber);
   command->add_option("--warmup", args->warmup, "Runs before that (default 3)")->check(CLI::NonNegativeNumber);
   command
       ->add_option("--warmup-seconds", args->warmup_seconds,
                    "Time that those take at least (default 1): GPUs raise their clocks under load")
       ->check(CLI::NonNegativeNumber);
+  command->option_defaults()->group("Steps");
   command
       ->add_option("--bind", args->bind,
                    "OUTPUT=INPUT: decode steps, whose bound values stay on their device, e.g. 'present.*=past.*'")
@@ -382,6 +385,7 @@ void add_bench(CLI::App& app) {
                    "DIM=SIZE: a symbolic dim of other inputs that is by so much larger in each step, e.g. total=1")
       ->type_name("NAME=SIZE")
       ->needs("--bind");
+  command->option_defaults()->group("Options");
   command
       ->add_option("--in-flight", args->in_flight,
                    "Measure the throughput, too, with N requests under way (default with a strategy: 2)")

@@ -63,6 +63,7 @@ void add_cluster(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   add_host_options(*command, *args);
+  command->option_defaults()->group("Options");
   command->add_option("--profile", args->profile, "Measured profiles (default: those of this user)")->type_name("FILE");
   command->add_flag("--json", args->json, "Print the whole cluster as JSON");
   command->callback([args, to, from] {

@@ -194,7 +194,8 @@ session_options model_options::session() const {
   options.plan_file = plan_file;
   options.fuse = !no_fuse;
   options.precision = parse_precision(precision);
-  if (strategy == troupe::strategy::none) // with one, replicas get parts of these; the inputs say them
+  // Replicas of a strategy get parts of these, and requests that are joined have more rows: then the inputs say them.
+  if (strategy == troupe::strategy::none && stream.max_batch == 0)
     options.dims = dim_values();
   return options;
 }

@@ -141,6 +141,9 @@ std::string nearest_name(const std::vector<std::string>& names, std::string_view
 /// Returns the most host memory this process has had resident, in bytes.
 int64_t peak_memory_bytes();
 
+/// Sets how help looks, and what asks for it, of an application without subcommands; those that are added take it over.
+void arrange_help(CLI::App& app);
+
 /// The subcommands: each adds itself to the application and runs when it is chosen.
 void add_run(CLI::App& app);
 void add_test(CLI::App& app);

@@ -105,7 +105,7 @@ void print_script(const CLI::App& app) {
     options += fmt::format("  [{}]=\"{}\"\n", command->get_name(), fmt::join(all, " "));
   }
   fmt::print("# Completes the command troupe in bash; written by `troupe completion`.\n\n"
-             "_troupe_commands=\"--help --version {}\"\n"
+             "_troupe_commands=\"--help --help-all --version {}\"\n"
              "declare -gA _troupe_options=(\n{})\n"
              "# What an option's value can be; nothing: anything.\n"
              "declare -gA _troupe_takes=(\n{})\n"

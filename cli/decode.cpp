@@ -107,6 +107,7 @@ std::vector<output_binding> read_bindings(const std::vector<std::string>& specs,
 }
 
 void add_decode_options(CLI::App& command, decode_options& options) {
+  command.option_defaults()->group("Steps");
   CLI::Option* bind =
       command
           .add_option("--bind", options.bind,

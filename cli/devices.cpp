@@ -123,6 +123,7 @@ void add_devices(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   add_host_options(*command, *options);
+  command->option_defaults()->group("Options");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { list_devices(*options); });
 }

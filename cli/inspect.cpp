@@ -319,6 +319,7 @@ void add_inspect(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "inspect", "Print a model's statistics and memory, values of its tensors, or their ways over the devices");
   add_model_options(*command, *args);
+  command->option_defaults()->group("Options");
   command->add_option("--tensor", args->tensors, "Statistics of a tensor's values in a run; any of the model's tensors")
       ->type_name("NAME")
       ->allow_extra_args(false);

@@ -34,19 +34,6 @@ void arrange_libraries(char** argv) {
   // Without /proc the program runs on as it is, only slower.
 }
 
-/// Help as CLI11 prints it, for readers and for help2man, which makes man pages from it (packaging): a blank between
-/// the names of an option, and two at least before the description.
-struct help_format : CLI::Formatter {
-  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-    const std::string names = Formatter::make_option_name(option, is_positional);
-    return fmt::format("{}", fmt::join(CLI::detail::split(names, ','), ", "));
-  }
-
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return Formatter::make_option_opts(option) + ' '; // counts where a description begins
-  }
-};
-
 /// The subcommands, in the order of the help.
 constexpr auto subcommands = std::to_array<std::pair<std::string_view, void (*)(CLI::App&)>>({
     {"run", troupe::cli::add_run},
@@ -99,7 +86,7 @@ int main(int argc, char** argv) {
   // libgomp's hardly spin.
   const troupe::single_thread alone(true);
   CLI::App app{"troupe runs any ONNX model on all the devices you have.", "troupe"};
-  app.formatter(std::make_shared<help_format>()); // subcommands take it over
+  troupe::cli::arrange_help(app); // subcommands take it over
   app.require_subcommand(1);
   app.set_version_flag("--version", TROUPE_VERSION);
   add_subcommands(app, argc > 1 ? argv[1] : "");

@@ -1,5 +1,5 @@
 // The options that subcommands share. An option's type name says what its values are: help, man pages and completion
-// show it.
+// show it. Options that are added after a group was set are of that group.
 #include "cli/command.hpp"
 
 #include "plan/place/policies.hpp"
@@ -9,13 +9,17 @@
 namespace troupe::cli {
 
 void add_credential_options(CLI::App& command, host_credentials& who) {
-  command.add_option("--tls-cert", who.certificate, "This host's certificate (`troupe keys`)")->type_name("FILE");
-  command.add_option("--tls-key", who.key, "Its private key")->type_name("FILE");
-  command.add_option("--tls-ca", who.ca, "The cluster's CA certificate")->type_name("FILE");
-  command.add_flag("--insecure", who.insecure, "Plain TCP without credentials, if both sides ask for it");
+  CLI::Option* plain =
+      command.add_flag("--insecure", who.insecure, "Plain TCP without credentials, if both sides ask for it");
+  command.add_option("--tls-cert", who.certificate, "This host's certificate (`troupe keys`)")
+      ->type_name("FILE")
+      ->excludes(plain);
+  command.add_option("--tls-key", who.key, "Its private key")->type_name("FILE")->excludes(plain);
+  command.add_option("--tls-ca", who.ca, "The cluster's CA certificate")->type_name("FILE")->excludes(plain);
 }
 
 void add_host_options(CLI::App& command, model_options& options) {
+  command.option_defaults()->group("Other hosts");
   command
       .add_option(
           "--hosts", options.hosts,
@@ -27,21 +31,23 @@ void add_host_options(CLI::App& command, model_options& options) {
 }
 
 void add_engine_options(CLI::App& command, model_options& options) {
+  command.option_defaults()->group("Devices");
   command
       .add_option("--devices", options.devices,
                   "Devices, e.g. cpu, vulkan:0, cpu*2, null; all (default): every GPU, and the CPU")
       ->type_name("DEVICES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  add_host_options(command, options);
   command.add_option("--memory", options.memory, "Bytes that a device may use, e.g. vulkan:0=2GiB")
       ->type_name("DEVICE=BYTES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  add_host_options(command, options);
   add_placement_options(command, options);
 }
 
 void add_placement_options(CLI::App& command, model_options& options) {
+  command.option_defaults()->group("Plan");
   std::string known = "Placement of nodes (default single).";
   for (const policy_row& row : policies())
     known += fmt::format(" {}: {}.", row.name, row.what);
@@ -62,6 +68,7 @@ void add_placement_options(CLI::App& command, model_options& options) {
                   "fp32 (default), auto: float types as in the file; fp16: compute float32 in float16")
       ->type_name("PRECISION");
   command.add_flag("--no-fuse", options.no_fuse, "Run the model's own operators, nothing fused");
+  command.option_defaults()->group("Output");
   command.add_flag("--json", options.json, "Print JSON");
   command.add_flag("--quiet", options.quiet, "Show no progress");
 }
@@ -75,6 +82,7 @@ void add_input_options(CLI::App& command, model_options& options) {
   command.add_option("model", options.model, "An .onnx file, or a folder that holds model.onnx")
       ->type_name("FILE")
       ->required();
+  command.option_defaults()->group("Inputs");
   command.add_option("--input", options.inputs, "NAME=FILE.npy, NAME=FILE.pb or FILE.npz; others are made up")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);

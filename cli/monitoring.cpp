@@ -12,6 +12,7 @@ constexpr int samples_a_file = 4; // of metrics
 } // namespace
 
 void add_monitor_options(CLI::App& command, monitor_arguments& args) {
+  command.option_defaults()->group("Output");
   command.add_flag("--monitor", args.report,
                    "Say at the end what devices, pools and queue did, how that went over time, and what slows it down");
   command

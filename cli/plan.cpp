@@ -74,6 +74,7 @@ void add_plan(CLI::App& app) {
       "plan", "Print the plan of a model; `--json` is what `--load` takes, here and in `troupe run`");
   add_model_options(*command, *args);
   add_strategy_options(*command, *args);
+  command->option_defaults()->group("Options");
   CLI::Option* dot =
       command->add_flag("--dot", args->dot, "Print a Graphviz graph: devices, chunks, transfers with their bytes");
   CLI::Option* node =

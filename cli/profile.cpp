@@ -284,6 +284,7 @@ void add_profile(CLI::App& app) {
                  "devices themselves");
   add_model_options(*command, *args);
   command->get_option("model")->required(false);
+  command->option_defaults()->group("Options");
   command->add_flag("--calibrate", args->calibrate, "Measure the devices and keep the result for later runs");
   command->add_flag("--keep", args->keep,
                     "Measure the model's nodes on each device alone and keep the result for later runs");

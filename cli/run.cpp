@@ -111,14 +111,17 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Run a model once, or step by step, and print its outputs");
   add_model_options(*command, *args);
   add_strategy_options(*command, *args);
+  command->option_defaults()->group("Output");
   command
       ->add_option("--output", args->output,
                    "Folder to write the outputs to, as NAME.npy (texts, sequences and optionals: NAME.pb)")
       ->type_name("FOLDER");
+  command->option_defaults()->group("Options");
   command->add_option("--timeout", args->timeout_s, "Seconds after which the run fails (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   add_decode_options(*command, args->decode);
   add_trace_option(*command, args->trace);
+  command->option_defaults()->group("Inputs");
   command
       ->add_option(
           "--stream", args->stream,

@@ -95,6 +95,7 @@ void add_simulate(CLI::App& app) {
   add_input_options(*command, *args);
   command->get_option("model")->description("An .onnx file, a folder that holds model.onnx, or a made-up task graph: "
                                             "graph:NAME[,PARAMETER=VALUE…], e.g. graph:cholesky,tiles=8");
+  command->option_defaults()->group("Options");
   command->add_option("--cluster", args->how.cluster_file, "The cluster: hosts, devices, links (`troupe cluster`)")
       ->type_name("FILE")
       ->required();
@@ -103,6 +104,7 @@ void add_simulate(CLI::App& app) {
       ->allow_extra_args(false);
   add_placement_options(*command, *args);
   add_strategy_options(*command, *args);
+  command->option_defaults()->group("Options");
   CLI::Option* requests = command->add_option("--requests", args->how.requests, "Requests (default 1)");
   command->add_option("--warm-up", args->how.warm_up,
                       "Requests before these that do not count, by which strategies learn speeds (default 0)");

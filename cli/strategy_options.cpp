@@ -49,6 +49,7 @@ void add_joining_options(CLI::App& command, stream_options& stream) {
 } // namespace
 
 void add_strategy_options(CLI::App& command, model_options& options) {
+  command.option_defaults()->group("Strategy");
   stream_options& stream = options.stream;
   std::string known = "How devices share the work: auto (chosen for the first request),";
   for (const strategy s : strategies)
@@ -68,6 +69,7 @@ void add_strategy_options(CLI::App& command, model_options& options) {
           "A strategy of your own: a shared library (troupe/strategy.hpp)")
       ->type_name("FILE")
       ->excludes(how);
+  command.get_option("--load-plan")->excludes("--strategy", "--strategy-plugin"); // it says what runs where
   add_choice_options(command, options);
   const auto non_negative = CLI::NonNegativeNumber;
   command

@@ -104,6 +104,7 @@ void run_trace_command(const trace_options& args) {
 } // namespace
 
 void add_trace_option(CLI::App& command, std::filesystem::path& file) {
+  command.option_defaults()->group("Output");
   command
       .add_option("--trace", file,
                   "File for the timeline of a run: NAME.html, a page for any browser; else JSON for ui.perfetto.dev, "

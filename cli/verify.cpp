@@ -242,6 +242,7 @@ void add_verify(CLI::App& app) {
                                                    "the answers");
   add_model_options(*command, *args);
   add_strategy_options(*command, *args);
+  command->option_defaults()->group("Options");
   command->add_option("--rtol", args->allowed.relative, "Relative tolerance (default 1e-3)")
       ->check(CLI::NonNegativeNumber);
   command

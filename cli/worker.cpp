@@ -107,7 +107,9 @@ void add_worker(CLI::App& app) {
       ->type_name("DEVICE=BYTES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command->option_defaults()->group("Credentials");
   add_credential_options(*command, args->credentials);
+  command->option_defaults()->group("Options");
   command
       ->add_option("--weights", args->weights,
                    "Folder that keeps weights between sessions (default: in the user's cache folder)")

@@ -51,7 +51,7 @@ def expand(app, docname, source):
 
 
 class CommandHelp(Directive):
-    """What `troupe COMMAND --help` prints, of every subcommand."""
+    """What `troupe COMMAND --help-all` prints, of every subcommand."""
 
     def run(self):
         def printed(*arguments):
@@ -62,7 +62,7 @@ class CommandHelp(Directive):
         made = [nodes.literal_block(general, general, language="text")]
         for name in names:
             section = nodes.section(ids=[f"troupe-{name}"])
-            text = printed(name, "--help")
+            text = printed(name, "--help-all")
             section += [nodes.title("", f"troupe {name}"), nodes.literal_block(text, text, language="text")]
             made.append(section)
         return made

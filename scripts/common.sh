@@ -6,8 +6,13 @@ shared=$root/../shared
 # Vulkan's validation layer looks for hazards between submissions only where it is asked to, by this name.
 export VK_LAYER_ENABLES=VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT
 
-# Bash counts the seconds since the script began.
-say_time() { say "$(basename "$0"): $SECONDS s"; }
+# Bash counts the seconds since the script began. Linux counts a CPU's ticks that went to programs which the script
+# started and waited for (proc(5): the sixteenth field in user mode, the seventeenth in the kernel).
+say_time() {
+  local stat
+  read -ra stat <"/proc/$$/stat"
+  say "$(basename "$0"): $SECONDS s, $(((stat[15] + stat[16]) / $(getconf CLK_TCK))) s of a CPU"
+}
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
@@ -29,15 +34,16 @@ install_packages() {
   rm -f "$log"
 }
 
-# Builds a preset (what follows goes to `cmake --build`: --target NAME…); prints a line every tenth of the work, and the compiler's
-# words only when it fails.
+# Builds a preset (what follows goes to `cmake --build`: --target NAME…); prints a line every tenth
+# of the work, and the compiler's words only when it fails. TROUPE_WERROR=ON in the environment: a warning is an error.
 build_preset() {
   local preset=$1 log=$root/build/$1.log
   shift
   mkdir -p "$root/build"
   cd "$root"
   say "building $preset"
-  cmake --preset "$preset" >"$log" 2>&1 || { tail -n 30 "$log" >&2; die "configuring $preset failed"; }
+  cmake --preset "$preset" -DTROUPE_WERROR="${TROUPE_WERROR:-OFF}" >"$log" 2>&1 ||
+    { tail -n 30 "$log" >&2; die "configuring $preset failed"; }
   if ! cmake --build --preset "$preset" "$@" 2>&1 | tee -a "$log" | show_progress; then
     grep -vE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 60 >&2
     die "building $preset failed; the whole log is $log"

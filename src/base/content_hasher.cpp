@@ -35,6 +35,9 @@ const EVP_MD* sha256() {
   return fetched;
 }
 
+} // namespace
+
+/// Not in the anonymous namespace: a member of `content_hasher::state` is of this type.
 class sha256_stream {
 public:
   sha256_stream() : context_(EVP_MD_CTX_new()) {
@@ -54,6 +57,8 @@ public:
 private:
   EVP_MD_CTX* const context_;
 };
+
+namespace {
 
 digest_bytes hash_piece(std::span<const std::byte> piece, const hash128& salt) {
   sha256_stream s;

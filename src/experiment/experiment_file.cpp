@@ -1,5 +1,6 @@
 #include "experiment/experiment_file.hpp"
 
+#include "base/json_problem.hpp"
 #include "plan/place/policies.hpp"
 #include "schedules/task_model.hpp"
 #include "sim/arrival_times.hpp"
@@ -56,7 +57,7 @@ nlohmann::json parse_json(std::string_view text) {
   try {
     return nlohmann::json::parse(text, check_depth);
   } catch (const nlohmann::json::exception& e) {
-    fail(errc::invalid_argument, "not JSON: {}", e.what());
+    fail(errc::invalid_argument, "not JSON: {}", json_problem(text, e));
   }
 }
 

@@ -1,6 +1,6 @@
 #include "plan/saved_plan.hpp"
 
-#include <nlohmann/json.hpp>
+#include "base/json_problem.hpp"
 
 #include <fstream>
 
@@ -50,7 +50,7 @@ json parse(std::string_view text, const plan_reader& reader) {
   try {
     return json::parse(text);
   } catch (const json::exception& e) {
-    reader.refuse("not a plan: {}", e.what());
+    reader.refuse("not a plan: {}", json_problem(text, e));
   }
 }
 

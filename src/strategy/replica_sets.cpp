@@ -89,7 +89,7 @@ void check_pins(std::span<const placement_pin> pins, const replica_set& replica,
       fail(
           errc::invalid_argument,
           "the pin '{}={}' cannot hold: the session, or a replica of its strategy, uses only {}; leave the pin out, or "
-          "let one plan use all devices (--strategy none, model-parallel, pipeline)",
+          "let one plan use all devices (--strategy none, model-parallel, pipeline; no --strategy-plugin)",
           p.pattern, p.device, fmt::join(mine, ", "));
 }
 

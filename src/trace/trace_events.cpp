@@ -1,9 +1,7 @@
 #include "trace/trace_events.hpp"
 
 #include "base/error.hpp"
-#include "base/printable.hpp"
-
-#include <nlohmann/json.hpp>
+#include "base/json_problem.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +15,8 @@ using sax = nlohmann::json_sax<nlohmann::json>;
 /// Hears a document piece by piece and puts its events together. Depth 1 is the document's own object or array.
 class event_reader final : public sax {
 public:
-  explicit event_reader(const std::function<void(const trace_event&, size_t)>& take) : take_(take) {}
+  event_reader(std::string_view text, const std::function<void(const trace_event&, size_t)>& take)
+      : text_(text), take_(take) {}
 
   trace_document document;
 
@@ -77,8 +76,8 @@ public:
     return true;
   }
 
-  bool parse_error(size_t at, const std::string&, const nlohmann::json::exception& why) override {
-    fail(errc::invalid_input, "byte {} of the trace is no JSON: {}", at, printable(why.what()));
+  bool parse_error(size_t, const std::string&, const nlohmann::json::exception& why) override {
+    fail(errc::invalid_input, "the trace is no JSON: {}", json_problem(text_, why));
   }
 
 private:
@@ -141,6 +140,7 @@ private:
     take_(event_, document.events++);
   }
 
+  const std::string_view text_;
   const std::function<void(const trace_event&, size_t)>& take_;
   trace_event event_;
   std::string key_, argument_;
@@ -167,7 +167,7 @@ std::optional<double> trace_event::number(std::string_view key) const {
 trace_document read_trace_events(std::string_view text, const std::function<void(const trace_event&, size_t)>& take) {
   if (text.size() > max_trace_bytes)
     fail(errc::invalid_input, "the trace has {} bytes, at most {} are read", text.size(), max_trace_bytes);
-  event_reader reader(take);
+  event_reader reader(text, take);
   nlohmann::json::sax_parse(text, &reader);
   if (!reader.document.has_events)
     fail(errc::invalid_input, "no trace: there is no array \"traceEvents\"");

@@ -95,7 +95,7 @@ TEST_CASE("a wrong experiment is refused with the place and what is allowed", "[
     INFO(text);
     CHECK_THROWS_WITH(parse(text), Contains("exp.json: " + place) && Contains(why));
   };
-  refused("{", "not JSON", "line 1");
+  refused("{\n  \"name\" 7\n}", "not JSON", "line 2, column 10: '7' is wrong there; correct");
   refused("[]", "the file", "an object is needed, with troupe_experiment");
   refused(R"({"models": ["m"], "devices": ["cpu"]})", "the file", "'troupe_experiment' is missing");
   refused(R"({"troupe_experiment": 2})", "troupe_experiment", "a whole number from 1 to 1 is needed");
@@ -181,7 +181,7 @@ TEST_CASE("hostile experiments end with an error, soon", "[experiment]") {
   CHECK_THROWS_WITH(parse(with("\"dims\": {\"" + std::string(300, 'n') + "\": 1}")), Contains("dims: a name of 300"));
   CHECK_THROWS_WITH(parse(with("\"name\": \"" + std::string(5000, 'n') + "\"")),
                     Contains("name: a text of 5000 bytes; 1 to 4096"));
-  CHECK_THROWS_WITH(parse(with(R"("noise": 1e999)")), Contains("not JSON"));
+  CHECK_THROWS_WITH(parse(with(R"("noise": 1e999)")), Contains("not JSON: a number is larger"));
   CHECK_THROWS_AS(parse("{\"troupe_experiment\": \"\xff\"}"), error);
 }
 

@@ -178,7 +178,7 @@ TEST_CASE("Single scales and zero points are in the block if all are constant, a
   in[8].constant = weight::from_tensor(tensor::of<uint8_t>({}, std::vector<uint8_t>{99}));
   const launch known = made();
   CHECK(knows(known));
-  REQUIRE(known.params.size() == shader::quantized_numbers_at + known.read_words);
+  REQUIRE(known.params.size() == static_cast<size_t>(shader::quantized_numbers_at + known.read_words));
   CHECK(std::equal(open.params.begin(), open.params.end(), known.params.begin()));
   const auto number = [&](size_t i) { return known.params.at(shader::quantized_numbers_at + i); };
   CHECK((number(0) == float_bits(0.3f) && number(1) == float_bits(0.7f) && number(4) == float_bits(1 / 0.7f)));

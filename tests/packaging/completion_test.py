@@ -49,7 +49,7 @@ class Completion(unittest.TestCase):
             self.assertEqual((sorted(offered), line), (sorted(replies), line))
 
     def test_subcommands(self):
-        self.assertEqual(complete("troupe "), ["--help", "--version", *help.subcommands(COMMAND)])
+        self.assertEqual(complete("troupe "), ["--help", "--help-all", "--version", *help.subcommands(COMMAND)])
         self.assert_completes({"troupe com": ["compare", "completion"], "troupe wor": ["worker"]})
 
     def test_every_option_of_every_subcommand(self):

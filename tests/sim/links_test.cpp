@@ -69,7 +69,7 @@ TEST_CASE("a transfer that is cancelled leaves its share to others", "[sim][link
 TEST_CASE("no link carries more than it can, and none that could carry more is left idle", "[sim][links]") {
   for (uint32_t seed = 1; seed <= 50; ++seed) {
     std::mt19937 random(seed);
-    const auto below = [&](uint32_t n) { return random() % n; };
+    const auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
     network n;
     std::vector<double> capacity;
     for (int l = 0; l < 6; ++l) {

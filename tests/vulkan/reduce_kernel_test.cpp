@@ -103,7 +103,7 @@ TEST_CASE("GPU ArgMax, ArgMin and TopK of all types", "[vulkan]") {
       visit_integer(type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         for (int64_t i = 0; i < x.size(); i += 3)
-          x.mutable_data<T>()[i] = static_cast<T>(x.data<T>()[i] * (T{1} << 40));
+          x.mutable_data<T>()[i] = static_cast<T>(static_cast<uint64_t>(x.data<T>()[i]) << 40);
       });
     for (const char* op : {"ArgMax", "ArgMin"}) {
       kernel_case c{.op = op, .inputs = {x}};
