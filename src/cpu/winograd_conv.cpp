@@ -181,7 +181,7 @@ private:
   dnn::call product_;
   size_t v_ = 0, m_ = 0;
   weight_cache::handle weights_;
-  int64_t patches_at_ = 0, products_at_ = 0; // in the scratch buffer, behind the product's own
+  int64_t patches_at_ = 0, products_at_ = 0; // in the scratch buffer, after the product's own
   kernel_ptr direct_;
 };
 

@@ -39,7 +39,7 @@ struct gpu_features {
   /// Subgroup-wide matrix products 16 × 16 × 16 of float16 with float32 sums (VK_KHR_cooperative_matrix).
   bool cooperative_matrix = false;
   /// These multiply more than six times as fast as scalar arithmetic of float32 does, so that three products of float16
-  /// may stand for one of float32.
+  /// may take the place of one of float32.
   bool strong_matrices = false;
   /// Matrices of a whole group of 128 or 256, float16 with float32 sums, whose sides are multiples of 32, with all that
   /// shaders/group_matrix.glsl and attention_matrices.comp need (VK_NV_cooperative_matrix2).
@@ -160,7 +160,7 @@ private:
   uint32_t step_ = 0;
 };
 
-/// Adds `more` behind `lists`.
+/// Appends `more` to `lists`.
 void add_lists(launch_lists& lists, launch_lists more);
 
 /// Returns the one list that `b` built, or none if it went beyond the device's limits.

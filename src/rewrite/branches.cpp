@@ -54,7 +54,7 @@ public:
     body_.nodes.push_back(std::move(n));
   }
 
-  /// Returns the branch with what stands for `results` as its outputs.
+  /// Returns the branch; its outputs are its own values of `results`.
   graph_ptr finish(const std::vector<value_id>& results) {
     body_.outputs.clear();
     for (value_id v : results)
