@@ -1,8 +1,8 @@
 // Shared libraries that add something to troupe (troupe/policy.hpp, troupe/strategy.hpp): loaded, looked at, and kept
 // loaded as long as they may be called.
 //
-// A library runs in this process with all its rights: a user who names its file trusts it. What is checked is what goes
-// wrong by mistake: another version, a missing entry, a name that cannot be.
+// A library runs in this process with all its rights: a user who names its file trusts it. The checks find
+// mistakes: another version, a missing entry, an impossible name.
 #pragma once
 
 #include "base/error.hpp"

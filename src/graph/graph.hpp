@@ -33,7 +33,7 @@ struct element_shapes {
 
   bool operator==(const element_shapes&) const = default;
 };
-/// Returns what is known of tensors of which each is of one of two kinds.
+/// Returns what is known of tensors that are each of one of these two kinds.
 element_shapes join(const element_shapes& a, const element_shapes& b);
 /// Returns what is known of tensors of these dims.
 element_shapes shapes_of_elements(const std::optional<symbolic_shape>& dims);

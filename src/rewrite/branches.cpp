@@ -62,7 +62,7 @@ public:
     return std::make_shared<const graph>(std::move(body_));
   }
 
-  /// The outer values that stand after the branch's captured ones.
+  /// The outer values that the branch captures, in the order of its captures.
   const std::vector<value_id>& captured_from() const { return captured_from_; }
 
 private:

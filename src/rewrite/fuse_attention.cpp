@@ -81,7 +81,7 @@ value_id take_scale(const graph_editor& e, value_id v, double& scale) {
   return found->source;
 }
 
-/// Finds Q, K and scale after `scores` = Q · Kᵀ · scale.
+/// Finds Q, K and scale, of which `scores` = Q · Kᵀ · scale is made.
 bool match_scores(const graph_editor& e, value_id scores, pattern& p) {
   const node_id n = produced_by(e, take_scale(e, scores, p.scale), "MatMul");
   if (n < 0)
