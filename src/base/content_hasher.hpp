@@ -1,4 +1,4 @@
-// Names of content that somebody else may have made, and keys that cannot be guessed.
+// Names of content that another program or host may have made, and keys that cannot be guessed.
 //
 // `hasher` (hash.hpp) is fast, and an attacker finds other content with the same hash. What is shared between models of
 // different origin, between sessions of a worker, or by files that several programs write is named by this one instead:
@@ -30,8 +30,8 @@ public:
     add(values.size());
     add_raw(values.data(), values.size_bytes());
   }
-  /// Adds a block of bytes. A long one is hashed in pieces, by several threads, each with `salt` in front: without all
-  /// of the bytes nobody computes the hash for a salt that is new.
+  /// Adds a block of bytes. A long one is hashed in pieces, by several threads, each with `salt` in front: only a
+  /// holder of all bytes can compute the hash for a salt that is new.
   void add_block(std::span<const std::byte> block, const hash128& salt = {});
 
   hash128 digest();

@@ -6,7 +6,7 @@
 namespace troupe {
 
 /// Returns the index of an element for which `matches` holds, sought from index `from` on and then from the beginning;
-/// `all.size()` if there is none. With `from` behind the last one found, names that come in the order of `all` take one
+/// `all.size()` if there is none. With `from` after the last one found, names that come in the order of `all` take one
 /// comparison each.
 template <class Range, class Match>
 size_t find_from(const Range& all, size_t from, Match matches) {

@@ -1,4 +1,4 @@
-// What leaves through a public door is a `troupe::error`: lack of memory is one, too.
+// Public functions throw nothing but `troupe::error`: lack of memory becomes one, too.
 #pragma once
 
 #include "base/error.hpp"

@@ -44,31 +44,31 @@ inline constexpr int64_t max_sequence_length = 1 << 20;
 inline constexpr int64_t inlined_bytes = 256 * mib, inlined_bytes_a_byte = 16;
 /// Tensors of up to this size are known by a hash of their content, larger ones by their place in the file.
 inline constexpr int64_t hashed_bytes = mib;
-/// Bytes of external files that are copied, checked or hashed: so many, and so many for each byte of the files. Tensors
-/// that name the same bytes count each.
+/// Bytes of external files that are copied, checked or hashed: a fixed number, and a number for each byte of the files.
+/// Tensors that name the same bytes count each.
 inline constexpr int64_t touched_bytes = 64 * mib, touched_bytes_a_byte = 2;
-/// Bytes that the arrays of an .npz archive may have: so many, and so many for each byte of the archive.
+/// Bytes that the arrays of an .npz archive may have: a fixed number, and a number for each byte of the archive.
 inline constexpr int64_t unpacked_bytes = gib, unpacked_bytes_a_byte = 16;
 /// Characters of an error message: files give names, and names may have megabytes.
 inline constexpr size_t max_message_characters = 2000;
 
 // -- folding
 
-/// Results of up to so many bytes are computed while rewriting if their operands have up to so many; tiny ones always,
-/// so that nothing computes them twice. The others become recipes.
+/// Results of up to `eager_bytes` are computed while rewriting if their operands have up to `eager_input_bytes`; tiny
+/// ones always, so that nothing computes them twice. The others become recipes.
 inline constexpr int64_t eager_bytes = 64 * kib, eager_input_bytes = mib, tiny_bytes = 8 * kib;
 /// Operands of operators whose result has a size that depends on the data, or strings.
 inline constexpr int64_t open_input_bytes = 64 * kib;
 /// Work of all folding: an operation for each flop and for each 4 bytes read or written; a recipe's operands count for
-/// each recipe. So many, and so many for each byte of the model.
+/// each recipe. A fixed number, and a number for each byte of the model.
 inline constexpr double folding_work = 1 << 28, folding_work_a_byte = 256;
 /// Bytes of all results that are computed while rewriting.
 inline constexpr int64_t folded_bytes = 512 * mib, folded_bytes_a_byte = 16;
-/// Bytes of one folded result: so many, and so many for each byte of the model.
+/// Bytes of one folded result: a fixed number, and a number for each byte of the model.
 inline constexpr int64_t largest_folded_bytes = 256 * mib, largest_folded_bytes_a_byte = 16;
 /// Outputs of an operator that is computed later: each of them computes all.
 inline constexpr size_t step_outputs = 256;
-/// A recipe that fusion makes may take so many operations for each byte of its result.
+/// Operations that a recipe which fusion makes may take for each byte of its result.
 inline constexpr double derived_work_a_byte = 64;
 
 // -- dims
@@ -77,7 +77,7 @@ inline constexpr double derived_work_a_byte = 64;
 inline constexpr size_t max_dim_characters = 16 * 1024;
 /// Products of terms that one multiplication of dims may make.
 inline constexpr size_t max_dim_products = 16 * 1024;
-/// Characters of all symbolic dims that a rewrite makes: so many, and so many for each byte of the model.
+/// Characters of all symbolic dims that a rewrite makes: a fixed number, and a number for each byte of the model.
 inline constexpr int64_t dim_characters = 64 * mib, dim_characters_a_byte = 16;
 
 // -- control flow
@@ -86,10 +86,10 @@ inline constexpr int64_t dim_characters = 64 * mib, dim_characters_a_byte = 16;
 inline constexpr size_t max_body_depth = 32;
 /// Control-flow nodes of one graph that stay: each is planned as a device of its own.
 inline constexpr size_t max_control_nodes = 2048;
-/// Nodes of bodies that are rewritten, again for each round that finds dims which change: so many, and so many for each
-/// node.
+/// Nodes of bodies that are rewritten, again for each round that finds dims which change: a fixed number, and a number
+/// for each node.
 inline constexpr int64_t body_nodes = 200'000, body_nodes_a_node = 16;
-/// Loops are unrolled up to so many iterations and nodes; all loops together up to so many nodes.
+/// Iterations and nodes up to which a loop is unrolled, and nodes of all unrolled loops together.
 inline constexpr int64_t copied_iterations = 64, copied_nodes = 4096, all_copied_nodes = 16'384;
 /// Nodes after an If that may move into its branches, and be looked at for that.
 inline constexpr int64_t moved_nodes = 65'536, move_visits = 20'000'000;

@@ -1,8 +1,8 @@
 // Shared libraries that add something to troupe (troupe/policy.hpp, troupe/strategy.hpp): loaded, looked at, and kept
-// loaded as long as anybody may call them.
+// loaded as long as they may be called.
 //
-// A library runs in this process with all its rights: a user who names its file trusts it. What is checked is what goes
-// wrong by mistake: another version, a missing entry, a name that cannot be.
+// A library runs in this process with all its rights: a user who names its file trusts it. The checks find
+// mistakes: another version, a missing entry, an impossible name.
 #pragma once
 
 #include "base/error.hpp"
@@ -31,7 +31,7 @@ public:
   /// Returns what the entry returns. Throws `errc::invalid_argument` if there is no entry, if it throws or returns
   /// null, or if that is of another version: then nothing else of it may be looked at.
   const void* ask() const;
-  /// Returns a plug-in's name; throws `errc::invalid_argument` if it is none of 1 to 64 letters, digits, '-' and '_'.
+  /// Returns a plug-in's name; throws `errc::invalid_argument` unless it is 1 to 64 letters, digits, '-' and '_'.
   std::string checked_name(const char* name) const;
   /// Returns e.g. "the policy plug-in 'mine' (/lib/libmine.so)".
   std::string description(const std::string& name) const;

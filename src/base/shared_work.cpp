@@ -73,9 +73,9 @@ private:
   shared_ranges& ranges_;
 };
 
-/// What threads let go of, one after the other. Whoever leaves something looks behind that whether anybody is awake,
-/// and who is no longer awake takes what is there behind that, in the one order that all threads agree on: nothing
-/// stays.
+/// What threads let go of, one after the other. A thread that leaves something looks afterwards whether any is awake; a
+/// thread that is no longer awake takes afterwards what is there. All threads agree on one order of these steps, so
+/// nothing stays.
 class left_for_others {
 public:
   void add(std::shared_ptr<const void>& last) noexcept {

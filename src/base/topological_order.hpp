@@ -1,4 +1,4 @@
-// Topological order of a directed graph, and why there is none.
+// Topological order of a directed graph, or the cycle that prevents one.
 #pragma once
 
 #include <cstdint>

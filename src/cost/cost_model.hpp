@@ -12,7 +12,7 @@ struct node_work {
   double flops = 0;
   double bytes = 0; // read and written
   arithmetic kind = arithmetic::float32;
-  bool launches = true; // false: a view, which no device has work with
+  bool launches = true; // false: a view, for which no device has to work
   /// What measured times are looked up by; null: the roofline decides.
   std::shared_ptr<const node_identity> identity;
 };

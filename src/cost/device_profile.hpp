@@ -62,7 +62,7 @@ struct device_profile {
   link_speed up, down; // host to device, device to host
   /// Speed at which the host copies a caller's input to memory that the device reads; infinite if it need not.
   double input_bytes_per_s = std::numeric_limits<double>::infinity();
-  /// What nodes took there; null if none were measured.
+  /// Measured times of nodes there; null if there are none.
   std::shared_ptr<const node_times> measured;
 
   bool operator==(const device_profile&) const = default; // equal tables in two places differ

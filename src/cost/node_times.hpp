@@ -1,5 +1,5 @@
-// What nodes took on a device: seconds by all that decides a node's time there, and, for nodes that were not measured,
-// how much longer than the roofline their operator took.
+// Measured times of nodes on a device: seconds by all that decides a node's time there, and, for nodes that were not
+// measured, how much longer than the roofline their operator took.
 //
 // `troupe profile MODEL --keep` measures them, the profile file keeps them. A table is immutable and shared by the
 // copies of a device's profile, so it may be read from any thread.
@@ -37,8 +37,8 @@ struct node_identity {
 /// Returns the identity of a call of `program`'s node `n` with operands of these types and shapes.
 node_identity identity_of(const graph& program, const node& n, const call_shapes& call);
 
-/// The least time by the roofline that ratios count with: it gives tiny nodes next to nothing, and what they take
-/// beyond that says nothing about large ones.
+/// The least time by the roofline that ratios count with: the roofline gives tiny nodes almost no time, and what they
+/// take beyond that says nothing about large nodes.
 inline constexpr double least_roofline_s = 1e-6;
 
 /// Sums over the nodes of one operator that were measured. Sums and not their ratio, so that a model of tiny nodes does
@@ -63,7 +63,7 @@ struct rows_time {
   double spread =
       0; // half of what the middle four fifths of the samples cover, over `seconds`; also what measurements differed by
 
-  /// What there is one of.
+  /// Returns what it is found by: there is one for each family and number of rows.
   auto place() const { return std::tuple(family.high, family.low, rows); }
   bool operator==(const rows_time&) const = default;
 };

@@ -26,7 +26,7 @@ constexpr int64_t row_block = 64;
 /// Multiplications of a head-and-block below which several share a thread.
 constexpr double parallel_work = 64 * 1024;
 
-/// Keys and values of one head that lie together: those of a cache, or those of the call itself.
+/// Keys and values of one head that are together in memory: those of a cache, or those of the call itself.
 struct head_rows {
   int64_t first, count; // positions
   const float *k, *v;

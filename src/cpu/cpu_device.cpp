@@ -190,7 +190,7 @@ private:
       else
         made.fill(copy_from_arena(d, slot.address[root], work.timed, result));
     }
-    work.downloads.clear(); // nobody but their readers holds them when the chunk is answered
+    work.downloads.clear(); // only their readers hold them when the chunk is answered
   }
 
   /// A value that an earlier chunk left in the arena.

@@ -21,7 +21,7 @@ struct conv_operands {
 class repacking {
 public:
   repacking() = default;
-  /// The packed weights stand after `reserved` bytes of the scratch, which the convolution itself uses.
+  /// The packed weights are after the first `reserved` bytes of the scratch, which the convolution itself uses.
   repacking(const memory_desc& from, const memory_desc& to, size_t reserved, scratch_buffer& scratch)
       : scratch_(&scratch) {
     const dnnl::engine& e = dnn::engine();

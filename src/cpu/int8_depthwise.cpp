@@ -134,7 +134,7 @@ private:
     }
   }
 
-  /// The same where what lies between the taps is too much to be interleaved: pixel by pixel, the taps alone.
+  /// The same where too many columns are between the taps to interleave them all: pixel by pixel, the taps alone.
   void run_far_taps(const kernel_run& r, int64_t line, int64_t first, const uint8_t** lines,
                     line_buffer& buffer) const {
     const window_axis& v = window_.axes[2];

@@ -116,8 +116,8 @@ bool finish::bind(const kernel_run& r, const int32_t* column_sums) {
 void finish::bind_scales(const kernel_run& r) {
   const float *b_scale = r.input<float>(at_.b_scale), a_scale = *r.input<float>(at_.a_scale);
   const bool is_quantised = type_ != dtype::float32, is_linear = at_.bias == SIZE_MAX && act_.code == scalar_code::same;
-  // ONNX's own operators scale once, by a_scale / y_scale · b_scale; fused ones divide at their end, as the nodes that
-  // they stand for.
+  // ONNX's own operators scale once, by a_scale / y_scale · b_scale; fused ones divide at their end, as the nodes
+  // do that they replace.
   const bool scales_once = is_quantised && at_.b == 3 && is_linear;
   const float y_scale = is_quantised ? *r.input<float>(at_.y_scale) : 1.f;
   const float left = scales_once ? a_scale / y_scale : a_scale;

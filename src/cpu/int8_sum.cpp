@@ -9,8 +9,8 @@
 namespace troupe {
 namespace {
 
-/// The node of the sum: its inputs are those that follow the product's, behind the product's result and what that is
-/// quantised with.
+/// The node of the sum: its inputs are the product's result, what that is quantised with, and then the inputs that
+/// follow the product's.
 node sum_of(const node& call) {
   const float low = call.attrs.real("sum_low"), high = call.attrs.real("sum_high");
   elementwise_program program{{{scalar_code::add, 0, 1}}, {low, high}};

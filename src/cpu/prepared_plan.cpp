@@ -108,7 +108,7 @@ private:
     step.first_operand = static_cast<uint32_t>(out.operands.size());
     step.inputs = static_cast<uint32_t>(n.inputs.size());
     step.outputs = static_cast<uint32_t>(n.outputs.size());
-    step.is_small = small && chosen.name.starts_with("dnnl");
+    step.is_small = small && chosen.name.starts_with("dnnl"); // rules of oneDNN's primitives have such names
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       const bool reads = n.inputs[i] != no_value && step.run->reads(i);
       out.operands.push_back(reads ? use(root_on(plan_, c, n.inputs[i]), id) : no_value);

@@ -25,8 +25,8 @@ shape aligned(std::span<const int64_t> batch, size_t rank) {
   return dims;
 }
 
-/// Whether the operands fit each other; if dims were symbolic, nobody has looked before. The reference says what is
-/// wrong.
+/// Whether the operands fit each other; symbolic dims have not been compared before. The reference kernel reports
+/// what is wrong.
 bool fits(const kernel_request& r, const product_call& p) {
   const shape &b = r.inputs[1].dims, &y = r.outputs[0].dims;
   const auto holds = [&](size_t input, int64_t size) {

@@ -315,8 +315,8 @@ private:
   scratch_buffer& scratch_;
 };
 
-/// Whether the operands fit each other; if dims were symbolic, nobody has looked before. The reference says what is
-/// wrong.
+/// Whether the operands fit each other; symbolic dims have not been compared before. The reference kernel reports
+/// what is wrong.
 bool fits(const kernel_request& r, const layer_sizes& z) {
   const shape state{z.directions, z.batch, z.hidden};
   const std::pair<size_t, shape> wanted[] = {{1, {z.directions, z.gates(), z.inputs}},

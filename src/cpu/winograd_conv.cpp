@@ -1,6 +1,6 @@
 // 3 × 3 convolutions of channels-last floats by minimal filtering (winograd.hpp): Y = act(conv(X, W) + B + residual),
 // for constant weights and many channels, in about half of the time of a direct one. Patches are transformed,
-// multiplied by oneDNN and transformed back a block of tiles after another, so that products stay in the cache.
+// multiplied by oneDNN and transformed back, one block of tiles after the other, so that products stay in the cache.
 //
 // Results are within 2e-6 of the exact ones (relative L2; direct sums within 2e-7). A run whose elements are not even
 // enough for that (`are_even`) is done by the direct kernel, which is made then.
@@ -181,7 +181,7 @@ private:
   dnn::call product_;
   size_t v_ = 0, m_ = 0;
   weight_cache::handle weights_;
-  int64_t patches_at_ = 0, products_at_ = 0; // in the scratch buffer, behind the product's own
+  int64_t patches_at_ = 0, products_at_ = 0; // in the scratch buffer, after the product's own
   kernel_ptr direct_;
 };
 

@@ -48,8 +48,8 @@ struct chunk_work {
   uint32_t slot = 0;
   /// What the chunk reads, by upload: filled, where `moved_value::reaches` this device.
   std::vector<value_ref> uploads;
-  /// What it makes, by download: for the device to fill before it calls `done`. Nobody reads those of a chunk that
-  /// failed.
+  /// What it makes, by download: for the device to fill before it calls `done`. Those of a chunk that failed are
+  /// not read.
   std::vector<value_ref> downloads;
   /// Whether `chunk_result::timings` is wanted. False costs nothing.
   bool timed = false;
@@ -109,7 +109,7 @@ public:
   /// devices that cannot see `chunk_work::stop`: those of other hosts.
   virtual void stop(execution_id) {}
 
-  /// Nobody sends chunks of an execution that ended early any more: what is remembered of it can go.
+  /// No more chunks will come of an execution that ended early: what is remembered of it can go.
   virtual void end(execution_id) {}
 
   /// Copies a value of this device to the host, after the chunks submitted before. `done` as for `submit`.

@@ -93,7 +93,7 @@ private:
 /// ones. Throws `errc::out_of_memory` with the bytes needed.
 tensor make_host_tensor(host_block_pool& pool, dtype type, shape dims);
 
-/// Returns who makes tensors in blocks, but for small ones.
+/// Returns a function that makes tensors in blocks; small tensors are ordinary ones.
 tensor_maker maker_in(std::shared_ptr<host_block_pool> pool);
 
 } // namespace troupe

@@ -93,7 +93,7 @@ public:
     static const device_tensor none;
     return resident_ && resident_->device() == device && resident_->incarnation() == incarnation ? resident_ : none;
   }
-  /// Returns the value on another host; null if it is not there, or nobody of other hosts has been told of it.
+  /// Returns the value on another host; null if it is not there, or no other host has been told of it.
   const away_value_ref& away() const { return away_; }
   /// Returns whether a device can read it.
   bool reaches(const device_info& device) const {

@@ -1,7 +1,7 @@
 // The bodies of control-flow nodes (If, Loop, Scan): graphs held by attributes.
 //
-// A body is a graph of its own. Its inputs are the formal ones, then those that stand for captured values of the
-// enclosing graph (`graph::captured`); the node lists the captured values after its formal inputs, body by body.
+// A body is a graph of its own. Its inputs are the formal ones, then those for the captured values of the enclosing
+// graph (`graph::captured`); the node lists the captured values after its formal inputs, body by body.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -14,7 +14,7 @@ using graph_ptr = std::shared_ptr<const graph>;
 struct node_body {
   std::string name; // of the attribute: "body", "then_branch", "else_branch"
   graph_ptr program;
-  /// Position in `node::inputs` of what the body's first captured input stands for.
+  /// Position in `node::inputs` of the value that is the body's first captured input.
   size_t first_capture = 0;
 
   /// How many of the body's inputs are formal.

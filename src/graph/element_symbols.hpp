@@ -1,7 +1,7 @@
 // Elements of a body's input that decide shapes inside the body, as symbols: bound from the bytes before each
 // execution.
 //
-// Symbols stand for counts, so an element that may be negative is the difference of two of them, of which one is 0.
+// Symbols are counts, so an element that may be negative is the difference of two of them, of which one is 0.
 // Their names begin with '@', which no symbol of a file does.
 #pragma once
 
@@ -20,10 +20,10 @@ bool is_positive_unless_empty(const dim& d);
 /// Returns a fresh symbol for dim `axis` of the body input called `input`.
 dim body_dim(const std::string& input, size_t axis);
 
-/// Returns what stands for the `count` elements of the body input called `input`; if `counts`, they are never negative.
+/// Returns dims for the `count` elements of the body input called `input`; if `counts`, they are never negative.
 std::vector<dim> element_symbols(const std::string& input, size_t count, bool counts);
 
-/// Adds the symbols of `input`'s elements, if they stand for them, to `values`. Throws `errc::invalid_input` for a
+/// Adds the symbols of `input`'s elements, if it has any, to `values`. Throws `errc::invalid_input` for a
 /// negative element that was said to be none.
 void bind_elements(const value& input, const tensor& bytes, bindings& values);
 

@@ -33,7 +33,7 @@ struct element_shapes {
 
   bool operator==(const element_shapes&) const = default;
 };
-/// Returns what is known of tensors of which each is of one of two kinds.
+/// Returns what is known of tensors that are each of one of these two kinds.
 element_shapes join(const element_shapes& a, const element_shapes& b);
 /// Returns what is known of tensors of these dims.
 element_shapes shapes_of_elements(const std::optional<symbolic_shape>& dims);
@@ -79,8 +79,8 @@ struct graph {
   std::vector<node> nodes;
   std::vector<value_id> inputs;  // without the initializers
   std::vector<value_id> outputs; // in the order the file states
-  /// In the body of a control-flow node: the values that stand for captured values of the enclosing graph. They are
-  /// listed in `inputs` too, after the formal ones.
+  /// In the body of a control-flow node: the values for the captured values of the enclosing graph. They are listed
+  /// in `inputs` too, after the formal ones.
   std::vector<value_id> captured;
   /// Opset version by domain, as the file imports them ("" for ai.onnx).
   std::map<std::string, int64_t> opsets;
@@ -101,8 +101,8 @@ struct adjacency {
 };
 adjacency adjacency_of(const graph& g);
 
-/// Checks the invariants; throws `errc::invalid_model` naming the node or value: duplicate producers, an input nobody
-/// produces, indices out of range.
+/// Checks the invariants; throws `errc::invalid_model` naming the node or value: duplicate producers, an input that
+/// nothing produces, indices out of range.
 void validate(const graph& g);
 
 /// Orders `nodes` topologically, stable if it can be; throws `errc::invalid_model` that names a cycle's nodes.

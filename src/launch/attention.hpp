@@ -11,7 +11,7 @@ struct heads_within {
   int64_t before = 0, others = 0;
 };
 
-/// A call, whichever operator it is of; `…_behind`: heads are behind positions.
+/// A call, whichever operator it is of; `…_behind`: heads come after positions.
 struct attention_call {
   int64_t batch, heads, kv_heads, queries, keys, width, value_width;
   bool q_behind, kv_behind, y_behind;
@@ -36,7 +36,7 @@ struct attention_call {
 /// Steps of an operand in elements: batch, head, row; last, where the first of its `heads` begins.
 shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind, heads_within within = {});
 
-/// Steps of past keys or values of `width` elements, in the order in which they lie.
+/// Steps of past keys or values of `width` elements, in the order in which memory has them.
 shader::uvec4 past_steps(const attention_call& c, int64_t width);
 
 /// Steps of the mask, input 3; throws `errc::invalid_input` if it does not fit.

@@ -31,9 +31,9 @@ int64_t even_part(int64_t n) {
   return n & -n;
 }
 
-/// Of so many threads; nullopt if the kernel does not suit heads or device. Two heads a group, and as many columns as
-/// leave each multiprocessor one group: on an H200 a step of llama_1b takes 0.911 ms of it so, 0.915 with one head,
-/// 0.934 with four, 0.985 with half of the columns.
+/// Returns the group to use, of `threads` threads; nullopt if the kernel does not suit heads or device. Two heads a
+/// group, and as many columns as leave each multiprocessor one group: on an H200 a step of llama_1b takes 0.911 ms
+/// then, 0.915 with one head, 0.934 with four, 0.985 with half of the columns.
 std::optional<projection_group> choose_group(const attention_call& c, int64_t columns, int64_t vector,
                                              const gpu_features& gpu, uint32_t threads) {
   constexpr int64_t most_vectors = 4, most_weights = 8, most_rows = 2; // registers of an invocation

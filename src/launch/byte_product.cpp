@@ -31,7 +31,7 @@ std::optional<spreading> spread_of(const gpu_call& call, size_t i, dtype type, i
   return o.size() == 1 ? spreading::one : spreading::each;
 }
 
-/// Bytes that a depth of the kernel's tile stands for (tiling.cpp): of floats' shared memory, or of a pair of bytes for
+/// Bytes that a depth of the kernel's tile takes (tiling.cpp): of floats' shared memory, or of a pair of bytes for
 /// a float16.
 int64_t tile_unit(byte_kernel kernel) {
   return kernel == byte_kernel::matrices ? 2 : 4;

@@ -23,8 +23,8 @@ struct conv_call {
   product_epilogue epilogue;
 
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
-  /// Whether matrices may gain nothing: sums are short, and operands gathered element by element, since the channels
-  /// are no whole vectors of `vector`.
+  /// Whether matrix units may gain nothing: sums are short, and operands are gathered element by element, since the
+  /// channels are no whole vectors of `vector`.
   bool is_short_and_gathered(int64_t vector) const {
     constexpr int64_t short_depth = 32;
     return channels / groups % vector != 0 && channels / groups * taps() <= short_depth;

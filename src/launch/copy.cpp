@@ -31,7 +31,7 @@ struct line_concat {
   int bits = 0;               // of a word
 };
 
-/// How many elements of a line one index of the concatenated axis stands for; 0 if a layout is not in lines.
+/// How many elements of a line belong to one index of the concatenated axis; 0 if a layout is not in lines.
 int64_t line_step(const gpu_call& call, size_t axis) {
   const operand& out = call.outputs[0];
   const auto same_layout = [&](const operand& in) {

@@ -29,7 +29,7 @@ std::vector<uint32_t> chain_constants(const elementwise_program& program, size_t
 /// output's type.
 launch_lists launch_integers(const gpu_call& call, scalar_code code);
 
-/// Launches of one function of doubles over all inputs that are present and, behind them, numbers; empty if they are no
+/// Launches of one function of doubles over all inputs that are present and, after them, numbers; empty if they are no
 /// doubles, or if shaders/doubles.comp lacks the function.
 launch_lists launch_doubles(const gpu_call& call, scalar_code code, const std::vector<float>& numbers = {});
 

@@ -45,8 +45,8 @@ struct few_rows_call {
 /// Returns the ways to run such a call; none if the rows are not few or the device cannot.
 launch_lists few_rows_launches(const few_rows_call& c);
 
-/// Returns the way that needs subgroup arithmetic to run a product so: its loads are on their way while others are
-/// multiplied. nullopt if it does not suit.
+/// Returns the way that needs subgroup arithmetic: loads are on their way while other elements are multiplied. nullopt
+/// if it does not suit.
 std::optional<launch_list> few_rows_product(const gpu_call& call, const float_product& p);
 
 } // namespace troupe

@@ -2,7 +2,7 @@
 // be faster there (`troupe profile MODEL --tune`).
 //
 // A choice names a call and a kernel by hashes. That of the kernel covers its code, the driver that compiles it and how
-// it is launched: whatever of these changes, the choice is not found and the rules decide. Plans do not know kernels: a
+// it is launched: if one of these changes, the choice is not found and the rules decide. Plans do not know kernels: a
 // device chooses when it installs a bound plan, so choices are a device's own, on whatever host it is.
 #pragma once
 

@@ -38,8 +38,8 @@ struct gpu_features {
   bool subgroup_shuffle = false;
   /// Subgroup-wide matrix products 16 × 16 × 16 of float16 with float32 sums (VK_KHR_cooperative_matrix).
   bool cooperative_matrix = false;
-  /// These multiply more than six times as fast as scalar arithmetic of float32 does, so that three products of float16
-  /// may stand for one of float32.
+  /// Such products are more than six times as fast as scalar arithmetic of float32, so that three products of float16
+  /// may take the place of one of float32.
   bool strong_matrices = false;
   /// Matrices of a whole group of 128 or 256, float16 with float32 sums, whose sides are multiples of 32, with all that
   /// shaders/group_matrix.glsl and attention_matrices.comp need (VK_NV_cooperative_matrix2).
@@ -104,8 +104,8 @@ struct launch {
   /// compiled for these words alone, and a binding in which they differ has kernels of its own.
   int64_t fixed_words = 0;
   std::array<uint32_t, 3> groups{1, 1, 1};
-  /// Whether the groups are so, too: then they are recorded. A submission takes longer by each launch that reads them
-  /// from memory (0.09 µs and more with NVIDIA's driver, which ends a piece of its commands there).
+  /// Whether no such dim decides the groups either: then they are recorded. A submission takes longer by each launch
+  /// that reads them from memory (0.09 µs and more with NVIDIA's driver, which ends a piece of its commands there).
   bool fixed_groups = false;
   std::vector<launch_binding> bindings;
   /// Launches of one call with equal steps may run at the same time; a step starts when those before are complete.
@@ -160,7 +160,7 @@ private:
   uint32_t step_ = 0;
 };
 
-/// Adds `more` behind `lists`.
+/// Appends `more` to `lists`.
 void add_lists(launch_lists& lists, launch_lists more);
 
 /// Returns the one list that `b` built, or none if it went beyond the device's limits.

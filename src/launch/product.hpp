@@ -95,8 +95,8 @@ struct product_output {
 /// Returns where the rows of `p` go: they are those of the output, one after the other or parts of larger ones.
 product_output output_rows(const operand& out, const float_product& p);
 
-/// Whether a rule can write an output that may be a part of a larger tensor: as `rows` rows, and nothing is added that
-/// lies otherwise.
+/// Whether a rule can write an output that may be a part of a larger tensor: as `rows` rows, and nothing is added whose
+/// rows are apart otherwise.
 bool can_write(const operand& out, int64_t rows, const product_epilogue& e);
 
 /// What the epilogue reads: the matrix A where it reads nothing.

@@ -112,7 +112,8 @@ std::optional<few_rows_call> few_rows_call_of(const gpu_call& call) {
   return c;
 }
 
-/// The ways to run a product with a norm behind it that split the product; none if the call is none or does not suit.
+/// The ways to run a product with a norm after it that split the product; none if the call is no such product or does
+/// not suit.
 launch_lists split_and_normed(const gpu_call& call) {
   const projection_attributes how(call.attrs);
   const auto input = [&](slot s) { return present(call, projection::input(0, s)); };
@@ -140,7 +141,7 @@ launch_lists split_and_normed(const gpu_call& call) {
 }
 
 /// Adds those ways: before the others if the best is done before the best of these, which may leave the product whole,
-/// the norm behind it. The norm's own launch takes a few µs by the model of tiles: 197 × 768 × 768 with its norm takes
+/// the norm after it. The norm's own launch takes a few µs by the model of tiles: 197 × 768 × 768 with its norm takes
 /// 14.8 split and 16.7 whole on an H100 (float16), but 128 × 768 × 768, whose tiles it holds all at once, 13.4 either
 /// way.
 void add_split_and_normed(launch_lists& lists, const gpu_call& call) {

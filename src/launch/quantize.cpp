@@ -34,7 +34,7 @@ std::pair<uint32_t, shader::quantization> granularity_of(const gpu_call& call) {
            .blocks = block > 0 ? scale[at] : 1}};
 }
 
-/// `constants` are behind the granularity's; a group has `elements`.
+/// `constants` are after the granularity's; a group has `elements`.
 launch_lists launch_by_scale(const gpu_call& call, const std::string& stem, const std::string& variant,
                              const std::vector<uint32_t>& constants = {}, int64_t elements = 256 * 4) {
   const auto [granularity, block] = granularity_of(call);

@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// The part of a call that one launch does: an axis, with the sizes before and behind it.
+/// The part of a call that one launch does: an axis, with the sizes before and after it.
 struct resample_pass {
   size_t at;
   int64_t outer, inner;

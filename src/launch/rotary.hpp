@@ -8,7 +8,7 @@
 namespace troupe {
 
 struct rotary_call {
-  /// Lacks the numbers of invocations.
+  /// Without the numbers of invocations, which a kernel's rule fills in.
   shader::rotary params;
   int64_t batch = 0;
   bool interleaved = false, positions = false; // positions: input 3 says which rows of the tables

@@ -1,4 +1,4 @@
-// Who computes a row on a GPU: the teams of shaders/team.glsl, for the kernels that reduce over rows.
+// Which invocations compute a row on a GPU: the teams of shaders/team.glsl, for the kernels that reduce over rows.
 #pragma once
 
 #include "launch/launch.hpp"

@@ -56,7 +56,7 @@ uint32_t tile_flags(const tiling& t, const std::array<uint32_t, 3>& groups, int6
 /// 0: one, all rows of it.
 uint32_t column_band(const product_size& size);
 
-/// What takes so many times as long as the best by the model is not worth measuring.
+/// A tile whose predicted time is this many times the best one's is not worth measuring.
 inline constexpr double hopeless_time = 4;
 
 /// Returns multiplier and shift for the shaders' `divide`: n / d for n < 2^31 and d ≥ 1.

@@ -300,6 +300,7 @@ built_model model_builder::build() const {
   state_->check_all_needed();
   graph g = state_->graph;
   const adjacency edges = adjacency_of(g);
+  // Inner results lose what is inferred, as in a loaded graph: the rewrite infers it from dims that callers may change.
   for (size_t v = 0; v < g.values.size(); ++v)
     if (edges.producer[v] >= 0 && !edges.is_output[v]) {
       g.values[v].type = dtype::undefined;

@@ -1,4 +1,4 @@
-// What a file is that people take for a model or a tensor.
+// Finds out what a file is that a user took for a model or a tensor.
 #pragma once
 
 #include "base/error.hpp"

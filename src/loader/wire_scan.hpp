@@ -36,7 +36,7 @@ enum class wire_root : uint8_t { model, tensor };
 /// and `errc::unsupported` where it is nested too deeply or has too many nodes or messages.
 scanned_message scan_wire(std::span<const std::byte> bytes, wire_root root);
 
-/// Returns the blob that the `raw_data` of a parsed, scanned TensorProto stands for.
+/// Returns the blob whose index is in the `raw_data` of a parsed, scanned TensorProto.
 blob blob_of(const scanned_message& scanned, std::string_view raw_data);
 
 } // namespace troupe

@@ -286,7 +286,7 @@ bool refuses_branch(const control_call& call, const error& e, const rewrite_cont
   return call.kind == control_kind::branch && context.guesses > 0 && of_model && !over_limit;
 }
 
-/// Stands for a branch that is refused: results of the types that the other branch gives.
+/// Returns what takes the place of a refused branch: results of the types that the other branch gives.
 draft stand_in(const graph& other) {
   draft d;
   d.program.name = "refused";

@@ -54,7 +54,7 @@ public:
     body_.nodes.push_back(std::move(n));
   }
 
-  /// Returns the branch with what stands for `results` as its outputs.
+  /// Returns the branch; its outputs are its own values of `results`.
   graph_ptr finish(const std::vector<value_id>& results) {
     body_.outputs.clear();
     for (value_id v : results)
@@ -62,7 +62,7 @@ public:
     return std::make_shared<const graph>(std::move(body_));
   }
 
-  /// The outer values that stand after the branch's captured ones.
+  /// The outer values that the branch captures, in the order of its captures.
   const std::vector<value_id>& captured_from() const { return captured_from_; }
 
 private:

@@ -25,7 +25,7 @@ std::string take_name(rewrite_context& context, const std::string& name) {
 
 namespace {
 
-/// Returns a value of the batched body that stands for operand `v` of the Scan around it, without the batch axis.
+/// Returns a value of the batched body for operand `v` of the Scan around it, without the batch axis.
 value_id add_batched(graph& body, const graph& outer, value_id v, size_t index) {
   value element{.name = fmt::format("batched_{}", index), .type = outer.values[v].type, .dims = outer.values[v].dims};
   if (element.dims && !element.dims->empty())

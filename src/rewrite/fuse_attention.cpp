@@ -81,7 +81,7 @@ value_id take_scale(const graph_editor& e, value_id v, double& scale) {
   return found->source;
 }
 
-/// Finds Q, K and scale after `scores` = Q · Kᵀ · scale.
+/// Finds Q, K and scale, of which `scores` = Q · Kᵀ · scale is made.
 bool match_scores(const graph_editor& e, value_id scores, pattern& p) {
   const node_id n = produced_by(e, take_scale(e, scores, p.scale), "MatMul");
   if (n < 0)
@@ -149,7 +149,7 @@ value_id forward(graph_editor& e, const head_operand& x) {
   return v;
 }
 
-/// K and V share one layout: if they differ, the one with its heads behind gets a transpose.
+/// K and V share one layout: if they differ, the one whose heads come after positions gets a transpose.
 void agree_on_layout(graph_editor& e, head_operand& k, head_operand& v) {
   if (k.behind == v.behind)
     return;
@@ -270,7 +270,7 @@ bool reads_cache(const node& n, value_id past) {
   return true;
 }
 
-/// Returns the Concat that joins new rows to `past`, an input, for an output that nobody else reads, if all other
+/// Returns the Concat that joins new rows to `past`, an input, for an output that no node reads, if all other
 /// readers of `past` are attention; else -1.
 node_id joining_alone(const graph_editor& e, value_id past) {
   if (e.producer(past) >= 0 || e.val(past).constant || e.val(past).known)

@@ -16,7 +16,7 @@ bool is_convolution(const node& n) {
   return named && (n.domain.empty() || n.domain == "troupe");
 }
 
-/// Returns the constant after input `i` as a float weight, null if it is not constant.
+/// Returns the weight of input `i`; null if the input is absent or no constant.
 weight_ptr constant_of(const graph_editor& e, const node& n, size_t i) {
   const value_id v = input_of(n, i);
   return v == no_value ? nullptr : e.val(v).constant;

@@ -100,7 +100,7 @@ bool absorb_transposes(graph_editor& e, node& fused) {
   return changed;
 }
 
-/// Returns the bias [N] after value `v` where it is one, as a value; no_value otherwise.
+/// Returns the bias [N] that node `sum` adds to `y`, as a value; no_value if it is another node or adds something else.
 value_id bias_of(graph_editor& e, node_id sum, value_id y) {
   if (!is_op(e.at(sum), "Add") || !same_dims(e, y, e.at(sum).outputs[0]))
     return no_value;

@@ -136,7 +136,7 @@ bool fuse_layer(graph_editor& e, node_id n, deviation d) {
                                    {e.at(last).outputs[0]}, std::move(attrs)));
 }
 
-/// Returns the per-channel constant after operand `v` of a [N, C, …] value as a [C] weight, null if it is something
+/// Returns operand `v` as a [C] weight if it is a constant for each channel of `x`, [N, C, …]; null if it is something
 /// else.
 weight_ptr channel_vector(const graph_editor& e, value_id v, value_id x) {
   if (v == no_value)

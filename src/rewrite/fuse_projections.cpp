@@ -187,7 +187,7 @@ bool join(graph_editor& e, value_id rows, node_id norm, const attributes& norm_a
   return e.replace_all(old, std::move(joined));
 }
 
-/// The products behind a norm.
+/// The products after a norm.
 bool fuse_behind_norm(graph_editor& e, node_id n) {
   const auto attrs = norm_at(e, n);
   if (!attrs)
@@ -220,7 +220,7 @@ bool fuse_into_product(graph_editor& e, node_id n) {
   return e.replace_all(std::array{maker, n}, std::move(joined));
 }
 
-/// Two products that gate each other without a norm, or one of packed weights with something behind it.
+/// Two products that gate each other without a norm, or one of packed weights with something after it.
 bool fuse_without_norm(graph_editor& e, node_id n) {
   const value_id rows = e.at(n).inputs.empty() ? no_value : e.at(n).inputs[0];
   auto first = rows == no_value ? std::nullopt : product_at(e, n);

@@ -46,8 +46,8 @@ bool is_depthwise(const graph_editor& e, const node& n) {
   return n.op_type == "QuantizedConv" && (!filters || (*filters)[1].is(1));
 }
 
-/// Returns the product that gives the bytes `v`, which nobody else reads, and can add something to them; −1 if there is
-/// none.
+/// Returns the product that gives the bytes `v`, which no other node reads, and can add something to them; −1 if there
+/// is none.
 node_id open_product(const graph_editor& e, value_id v) {
   const node_id n = e.used_once(v) ? e.producer(v) : -1;
   if (n < 0 || e.at(n).domain != "troupe" ||

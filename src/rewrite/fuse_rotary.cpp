@@ -40,8 +40,8 @@ value_id rotated(const graph_editor& e, value_id v) {
   return x != no_value && half_of(e, e.at(n).inputs[1], false) == x ? x : no_value;
 }
 
-/// Returns `angle` [B or 1, 1, S, D] as [B or 1, S, D], adding a Reshape after its users' index if needed; no_value if
-/// it has other dims.
+/// Returns `angle` [B or 1, 1, S, D] as [B or 1, S, D], adding a Reshape if no value has these dims yet; no_value if it
+/// has other dims.
 value_id angles(graph_editor& e, value_id angle, const symbolic_shape& x) {
   if (angle == no_value)
     return no_value;

@@ -39,7 +39,7 @@ std::optional<rotation> rotary_behind(const graph_editor& e, node_id n, const sy
   const auto& dims = e.val(heads).dims;
   if (!dims || dims->size() != 4 || !((*dims)[0] == rows[0]))
     return std::nullopt;
-  // [B, H, 1, D] lies as [B, 1, H, D]
+  // [B, H, 1, D] has its elements in the order of [B, 1, H, D]
   const bool behind = heads_behind(e.at(at).attrs, "layout");
   const dim &positions = (*dims)[behind ? 1 : 2], &count = (*dims)[behind ? 2 : 1];
   if (!(positions == rows[1]) || (!behind && !positions.is(1)) || !count.is_constant())
@@ -89,7 +89,7 @@ bool rotate(graph_editor& e, node_id n, const std::vector<std::optional<rotation
   turned.inputs.insert(turned.inputs.end(), like.angles.begin(), like.angles.end());
   std::vector<int64_t> heads(found.size(), 0);
   std::vector<node_id> old{n};
-  const bool apart = e.at(like.at).domain == "troupe"; // heads are, behind a Reshape
+  const bool apart = e.at(like.at).domain == "troupe"; // heads are, after a Reshape
   attributes how;
   if (!apart)
     for (const char* name : attribute_names)

@@ -22,7 +22,7 @@ node_id made_for(const graph_editor& e, value_id v, node_id reader) {
                                                                                                                    : -1;
 }
 
-/// A value's dims behind as many of 1 as make up `rank`.
+/// A value's dims, after as many of 1 as make up `rank`.
 symbolic_shape padded(const graph_editor& e, value_id v, size_t rank) {
   const symbolic_shape& dims = *e.val(v).dims;
   symbolic_shape all(rank - std::min(rank, dims.size()), 1);
@@ -34,7 +34,7 @@ bool is_single(const symbolic_shape& dims) {
   return std::ranges::all_of(dims, [](const dim& d) { return d.is(1); });
 }
 
-/// Whether dims other than 1 are in the same order behind a Transpose.
+/// Whether dims other than 1 are in the same order after a Transpose.
 bool keeps_order(const symbolic_shape& dims, const std::vector<int64_t>& perm) {
   int64_t last = -1;
   for (const int64_t axis : perm)

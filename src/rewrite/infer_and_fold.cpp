@@ -20,8 +20,7 @@
 namespace troupe {
 namespace {
 
-/// Sequences and optionals are no constants: nothing says where in a file they lie, and making them takes next to
-/// nothing.
+/// Sequences and optionals are not folded: they have no place in a file, and making them takes little time.
 bool foldable(const graph& g, const node& n) {
   const auto is_constant = [&](value_id v) { return v == no_value || g.values[v].constant; };
   const auto is_tensor = [&](value_id v) { return v == no_value || !is_container(g.values[v].type); };

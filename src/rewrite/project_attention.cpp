@@ -26,7 +26,7 @@ bool is_projection(const graph_editor& e, node_id n) {
          e.val(weights).type == rows.type;
 }
 
-/// The attention whose heads, one behind the other, are `rows` and nothing else; -1 if there is none.
+/// The attention whose heads, one after the other, are `rows` and nothing else; -1 if there is none.
 node_id attention_of(const graph_editor& e, value_id rows) {
   const node_id reshape = e.used_once(rows) ? produced_by(e, rows, "Reshape") : -1;
   if (reshape < 0)
@@ -38,7 +38,7 @@ node_id attention_of(const graph_editor& e, value_id rows) {
   const symbolic_shape &apart = *e.val(heads).dims, &together = *e.val(rows).dims;
   const bool behind = heads_behind(e.at(n).attrs, "out_layout");
   const dim &positions = apart[behind ? 1 : 2], &count = apart[behind ? 2 : 1], &width = apart[3];
-  const bool in_order = behind || positions.is(1); // [B, H, 1, D] lies as [B, 1, H, D]
+  const bool in_order = behind || positions.is(1); // [B, H, 1, D] is in memory as [B, 1, H, D]
   const bool joins = in_order && apart[0] == together[0] && positions == together[1] && count.is_constant() &&
                      width.is_constant() && together[2].is(checked_mul(count.constant(), width.constant()));
   return joins ? n : -1;

@@ -43,7 +43,7 @@ bool keeps_order(const graph_editor& e, const node& n, value_id scale) {
   return number && *number > 0;
 }
 
-/// Moves the DequantizeLinear before node `n` behind it.
+/// Moves the DequantizeLinear that is before node `n` to after it.
 bool push_behind(graph_editor& e, node_id n) {
   if (e.at(n).inputs.empty() || !moves_elements(e, e.at(n)))
     return false;

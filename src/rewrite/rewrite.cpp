@@ -64,7 +64,7 @@ constexpr auto bytes = std::to_array<pass>({
     {"fuse_quantized", fuse_quantized},
 });
 
-/// Once, last: what is left over.
+/// Once, last: what is left over. A chain (fuse_elementwise) would hide its nodes from the passes above.
 constexpr auto last = std::to_array<pass>({
     {"read_packed_heads", read_packed_heads},
     {"scale_channels", scale_channels},

@@ -19,7 +19,7 @@ struct rewrite_options {
   std::map<std::string, tensor> constant_inputs;
   /// Shapes of inputs, instead of what the file states; dims may be symbolic.
   std::map<std::string, symbolic_shape> input_dims;
-  /// What the tensors in sequences and optionals are that are inputs, where the file does not state their rank.
+  /// Shapes of the tensors in inputs that are sequences or optionals, where the file does not state their rank.
   std::map<std::string, element_shapes> input_elements;
   /// Outputs wanted, in this order; empty means all.
   std::vector<std::string> outputs;

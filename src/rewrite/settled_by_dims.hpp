@@ -1,4 +1,4 @@
-// What concrete dims would tell that symbols do not.
+// What concrete dims decide and symbols leave open.
 #pragma once
 
 #include "graph/graph.hpp"

@@ -131,7 +131,7 @@ bool split_product_at(graph_editor& e, node_id n) {
     if (p.count < fewest_columns || !e.val(p.out).dims)
       return false;
   const node product = e.at(n);
-  std::vector<value_id> results; // made before the readers go, which take along what nobody reads any more
+  std::vector<value_id> results; // made before the readers go: what nothing reads goes with them
   results.reserve(parts.size());
   for (const part& p : parts)
     results.push_back(add_product(e, product, p));

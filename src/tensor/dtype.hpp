@@ -12,7 +12,7 @@ dtype dtype_from_onnx(int onnx_code);
 /// Set of element types, one bit each.
 using dtype_set = uint32_t;
 
-/// All sequences share a bit, and so do all optionals.
+/// All sequences share bit 30 and all optionals bit 31, so numbers of element types must stay below 30.
 constexpr dtype_set set_of(dtype type) {
   return dtype_set{1} << (is_optional(type) ? 31u : is_sequence(type) ? 30u : static_cast<unsigned>(type));
 }

@@ -58,7 +58,7 @@ uint8_t encode_scale(float value, const small_float_rule& rule) {
   const uint32_t exponent = bits >> 23, fraction = bits & 0x7fffff;
   if (exponent == 0xff)
     return scale_nan;
-  // Exponent 0 stands for 2^−127 here, but for less than 2^−126 in a float32: its fraction is 1 at half of that.
+  // Exponent 0 means 2^−127 here, but less than 2^−126 in a float32: its fraction is 1 at half of that.
   const uint32_t half = 0x400000, behind = exponent == 0 ? (fraction > half ? fraction - half : 0) : fraction,
                  tie = exponent == 0 ? half / 2 : half;
   const bool up =

@@ -1,4 +1,5 @@
-// Who makes the tensors that others fill: plain ones, or in memory of a certain kind (device/host_block.hpp).
+// Functions that make tensors for others to fill: plain ones, or ones in memory of a certain kind
+// (device/host_block.hpp).
 #pragma once
 
 #include "troupe/tensor.hpp"
