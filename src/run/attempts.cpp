@@ -27,7 +27,7 @@ void attempts::on(chunk_ended& ended) {
   const failure why = capture([&] { complete(e, ended.chunk, ended.result); });
   if (why.failed())
     s_.book.end_early(e, {why.code, fmt::format("{} (after {} on device '{}')", why.message,
-                                                e.describe_chunk(ended.chunk), s_.devices.name(device))});
+                                                describe_chunk(e.source(), ended.chunk), s_.devices.name(device))});
 }
 
 void attempts::begin(const begin_run& run, const plan_outcome& made) {
@@ -56,9 +56,9 @@ void attempts::begin(const begin_run& run, const plan_outcome& made) {
 execution* attempts::start(const run_request_ptr& request, const plan_outcome& made) {
   s_.devices.check_left();
   made.check();
-  s_.plans->check_kept(request->options.keep);
+  check_kept(s_.plans->known_model(), request->options.keep);
   s_.copies.check(*request);
-  if (s_.copies.ask(request, s_.plans->host_inputs()))
+  if (s_.copies.ask(request, s_.plans->known_model().host_inputs))
     return nullptr;
   auto found = s_.plans->prepare({request->inputs, request->options.device_inputs, &request->carried}, made);
   if (auto* job = std::get_if<plan_job>(&found)) {
@@ -163,7 +163,7 @@ void attempts::complete(execution& e, chunk_id chunk, chunk_result& result) {
 }
 
 void attempts::advance(execution& e) {
-  if (e.outputs_complete())
+  if (e.values().are_complete())
     return e.purpose() ? finish_body(e) : finish(e);
   if (!e.segment_finished())
     return;
@@ -177,14 +177,16 @@ void attempts::finish(execution& e) {
   const run_request_ptr kept = e.request();
   run_request& request = *kept;
   run_result result;
-  result.outputs = e.collect_outputs();
-  result.kept = e.collect_kept();
-  request.carried.made = e.collect_carried();
+  result.outputs = e.values().named_outputs();
+  result.kept = e.values().kept();
+  request.carried.made = e.values().carried();
   s_.ahead.note_end(e);
-  e.add_stats();
+  request.stats.plan_cached = e.prepared().cached;
+  e.costs().add_to(request.stats);
   result.stats = request.stats;
   if (request.options.trace)
-    result.trace = std::make_shared<const run_trace>(e.take_trace());
+    result.trace = std::make_shared<const run_trace>(
+        e.costs().take_trace(std::chrono::nanoseconds(request.started.time_since_epoch()).count()));
   s_.book.answer(request, std::move(result));
   e.stop();
   s_.book.end_all(kept);
@@ -194,10 +196,9 @@ void attempts::finish(execution& e) {
 void attempts::finish_body(execution& e) {
   const chunk_place place = *e.purpose();
   execution& around = s_.book.at(place.execution);
-  around.add_costs(e);
-  if (e.traced())
-    around.add_trace(e, s_.controls.position(around, place.chunk));
-  s_.controls.take(place, e.outputs());
+  around.prepared().cached &= e.prepared().cached;
+  around.costs().add(e.costs(), e.costs().traced() ? s_.controls.position(around, place.chunk) : "");
+  s_.controls.take(place, e.values().outputs());
   e.stop();
   s_.book.drain(e);
 }
@@ -235,7 +236,7 @@ void attempts::start_body(execution& around, chunk_id chunk, control_flow::body_
       return s_.todo.add_after(std::move(*job), {begin_body{place}, made});
     prepared = std::get<prepared_run>(std::move(found));
   } catch (const memory_shortage&) {
-    if (s_.plans->is_current(*planned))
+    if (s_.plans->devices().are_of(*planned))
       throw;
     return otherwise_.start_over(request);
   }

@@ -10,6 +10,12 @@ namespace troupe {
 /// Returns the plan of body `index` of a control-flow chunk's node.
 const planned_model_ptr& body_of(const execution& e, chunk_id chunk, size_t index);
 
+/// Returns the operands of a control-flow chunk's node, in its order; undefined if absent.
+std::vector<tensor> operands_of(const execution& e, const chunk_work& work);
+
+/// Fills the values that a control-flow chunk makes, whose bodies are done.
+void fill_results(execution& e, chunk_id chunk, const control_flow& flow);
+
 class control_chunks {
 public:
   explicit control_chunks(std::vector<command>& commands) : commands_(commands) {}

@@ -23,7 +23,7 @@ void host_copies::check(run_request& request) const {
   }
   request.carried.for_each_given([&](size_t input, const carried_value& value) {
     if (!value.value()->has_host())
-      check_home(plans_.inputs()[input].name, *value.handle());
+      check_home(plans_.known_model().inputs[input].name, *value.handle());
   });
 }
 
@@ -32,7 +32,7 @@ device_tensor host_copies::resident_of(const run_request& request, const std::st
     return given->second;
   device_tensor found;
   request.carried.for_each_given([&](size_t i, const carried_value& value) {
-    if (plans_.inputs()[i].name == input && !value.value()->has_host())
+    if (plans_.known_model().inputs[i].name == input && !value.value()->has_host())
       found = value.handle();
   });
   return found;

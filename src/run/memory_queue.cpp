@@ -17,7 +17,7 @@ std::optional<uint32_t> memory_queue::take_slot(const bound_plan_ptr& bound, con
 }
 
 void memory_queue::let_go(uint64_t bound_plan) {
-  plans_.forget_bound_plan(bound_plan);
+  plans_.bound().forget(bound_plan);
   retire_evicted();
 }
 

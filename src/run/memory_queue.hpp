@@ -18,7 +18,7 @@ public:
   /// Forgets a bound plan, which is retired when no run uses it.
   void let_go(uint64_t bound_plan);
   /// Retires bound plans that have left the cache.
-  void retire_evicted() { installed_.evict(plans_.take_evicted()); }
+  void retire_evicted() { installed_.evict(plans_.bound().take_evicted()); }
   /// Lets go of bound plans that no run uses while other sessions lack memory; gives back what is freed. Looks only if
   /// something has changed since the last call: it asks every device, of which there may be thousands.
   void share();

@@ -19,7 +19,7 @@ void recovery::chunk_failed(execution& e, size_t device, const chunk_ended& ende
   if (make_room(device, bound_plan_ptr(e.bound()), why))
     return;
   s_.book.end_early(e, {why.code, fmt::format("device '{}' failed in {}: {}", s_.devices.name(device),
-                                              e.describe_chunk(ended.chunk), why.message)});
+                                              describe_chunk(e.source(), ended.chunk), why.message)});
 }
 
 void recovery::on(size_t device, const plan_installed& answer) {
@@ -27,7 +27,7 @@ void recovery::on(size_t device, const plan_installed& answer) {
   if (!i)
     return;
   if (i->pending > 0 && --i->pending == 0)
-    s_.plans->add_plan_ms(milliseconds_since(i->started));
+    s_.plans->counters().plan_ms += milliseconds_since(i->started);
   if (!answer.why.failed())
     return;
   const auto bound = bound_plan_ptr(i->bound); // the installation may end here
@@ -39,7 +39,7 @@ void recovery::on(size_t device, const plan_installed& answer) {
                                                  s_.devices.name(device), answer.why.message)};
   if (why.code == errc::unsupported)
     return plan_exactly(bound, why);
-  s_.plans->forget_bound_plans();
+  s_.plans->bound().forget_all();
   s_.book.for_each_running(bound->id, [&](const execution& e) { s_.book.end_early(e, why); });
 }
 
@@ -62,13 +62,13 @@ bool recovery::make_room(size_t device, const bound_plan_ptr& bound, const failu
   if (needed > 0)
     s_.plans->lower_memory(device, needed);
   else
-    s_.plans->forget_bound_plans();
+    s_.plans->bound().forget_all();
   return true;
 }
 
 void recovery::plan_exactly(const bound_plan_ptr& bound, const failure& why) {
   s_.book.for_each_running(bound->id, [&](execution& e) {
-    if (s_.plans->plan_exactly(e.prepared()))
+    if (s_.plans->replaced().plan_exactly(e.prepared()))
       start_over(run_request_ptr(e.request()));
     else
       s_.book.end_early(e, why);
@@ -109,9 +109,9 @@ void recovery::start_over(const run_request_ptr& request) {
 
 void recovery::start_over_spilled(execution& e, const memory_shortage& why) {
   const auto request = run_request_ptr(e.request()); // the execution ends here
-  if (!s_.plans->is_current(*e.planned()))
+  if (!s_.plans->devices().are_of(*e.planned()))
     return start_over(request);
-  s_.plans->spill(e.prepared(), why);
+  s_.plans->replaced().spill(e.prepared(), why);
   const std::optional<chunk_place> purpose = e.purpose();
   e.abort();
   s_.book.drain(e);

@@ -96,7 +96,7 @@ void run_book::drain(execution& e) {
 void run_book::free_ended() {
   // This may be the caller's thread. It is freed here if there is no memory for handing it over, or if it has handed
   // its values on: what a thread has allocated it finds again soonest where it has freed it itself.
-  if (ended_ && !ended_->has_handed_on())
+  if (ended_ && !ended_->values().has_handed_on())
     capture([&] { let_go(std::move(ended_)); });
   ended_ = nullptr;
 }

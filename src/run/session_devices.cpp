@@ -54,7 +54,7 @@ void session_devices::check_left() const {
   std::string causes;
   for (size_t d = 0; d < devices_.size(); ++d) {
     const state& device = devices_[d];
-    if (!plans_.may_use(d))
+    if (!plans_.devices().may_use(d))
       continue;
     if (device.lost_because.empty() && !device.is_out)
       return;

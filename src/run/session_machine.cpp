@@ -40,7 +40,7 @@ void session_machine::start_run(const run_request_ptr& request) {
   s_.book.add(request);
   failure why;
   if (!request->only_fetches) {
-    s_.plans->count_run();
+    ++s_.plans->counters().runs;
     why = capture([&] {
       check_given_once(*request);
       if (const auto limit = time_limit(request->options.timeout, "run_options::timeout"))
@@ -153,7 +153,7 @@ void session_machine::let_devices_go() {
   };
   for (const size_t device : s_.devices.let_go(needs)) {
     if (s_.installed.is_on(device)) // what runs in flight have bound meanwhile
-      s_.plans->forget_bound_plans();
+      s_.plans->bound().forget_all();
     s_.memory.retire_evicted();
     s_.commands.push_back(let_device_go{device});
   }

@@ -3,7 +3,8 @@
 namespace troupe {
 
 void steps_ahead::expect_next(const execution& before) {
-  if (ahead_ && ahead_->after() == before.id() && before.has_handed_on() && !ahead_->expect(before.collect_carried()))
+  const execution_values& values = before.values();
+  if (ahead_ && ahead_->after() == before.id() && values.has_handed_on() && !ahead_->expect(values.carried()))
     ahead_ = nullptr;
 }
 
@@ -23,7 +24,7 @@ void steps_ahead::prepare() {
 }
 
 void steps_ahead::install(const install_ahead& ahead) {
-  if (!plans_.is_current(*ahead.next.source))
+  if (!plans_.devices().are_of(*ahead.next.source))
     return;
   prepared_run next = ahead.next;
   next.bound = plans_.find_bound(next);
@@ -35,7 +36,7 @@ void steps_ahead::install(const install_ahead& ahead) {
 
 void steps_ahead::make(prepared_run next, execution_id after) {
   const execution* const before = hands_on_ ? book_.find_running(after) : nullptr;
-  if (!before || !plans_.host_inputs().empty())
+  if (!before || !plans_.known_model().host_inputs.empty())
     return;
   if (const auto& pairs = before->request()->carried.pairs; !pairs->empty())
     ahead_ = run_ahead::make(std::move(next), pairs, completion_, after);
@@ -58,7 +59,8 @@ execution* steps_ahead::begin(const run_request_ptr& request) {
     for (auto& [device, chunks] : begun.sent)
       commands_.push_back(device_order{planned->devices[device], std::move(chunks)});
     note_begin(e);
-    plans_.count_found();
+    ++plans_.counters().plans.hits;
+    ++plans_.counters().bound_plans.hits;
     return &e;
   } catch (...) {
     installed_.leave(bound->id, *slot);

@@ -18,7 +18,7 @@ public:
 
   /// Takes that the execution of a model has begun, or ended well.
   void note_begin(const execution& e) { begun_ = e.id(); }
-  void note_end(const execution& e) { hands_on_ = e.has_handed_on(); }
+  void note_end(const execution& e) { hands_on_ = e.values().has_handed_on(); }
   /// Takes that an execution knows what it hands on.
   void expect_next(const execution& before);
 
