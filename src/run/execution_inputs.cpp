@@ -1,5 +1,5 @@
 // What an execution is given: by name in the host's memory or on devices, and carried on by a bound session.
-#include "run/execution.hpp"
+#include "run/execution_values.hpp"
 
 #include <algorithm>
 
@@ -39,19 +39,20 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
   return names;
 }
 
-void execution::take_inputs() {
-  const std::vector<value_id>& inputs = source().program->inputs;
+void execution_values::give(const run_request& request) {
+  is_given_ = true;
+  const std::vector<value_id>& inputs = source_.program->inputs;
   std::vector<device_tensor> residents(inputs.size());
   std::vector<const tensor*> hosts(inputs.size());
-  planned()->input_order.match(request_->options.device_inputs, [&](size_t i, const device_tensor& value) {
+  planned_.input_order.match(request.options.device_inputs, [&](size_t i, const device_tensor& value) {
     if (value->host().defined())
       hosts[i] = &value->host();
     else
       residents[i] = value;
   });
-  planned()->input_order.match(request_->inputs, [&](size_t i, const tensor& value) { hosts[i] = &value; });
+  planned_.input_order.match(request.inputs, [&](size_t i, const tensor& value) { hosts[i] = &value; });
   // None is handed on as an output, which would keep the others of its run alive: a node makes each output.
-  for_each_carried(request_->carried, *planned(), [&](size_t i, const carried_value& value) {
+  for_each_carried(request.carried, planned_, [&](size_t i, const carried_value& value) {
     if (!hosts[i])
       at(inputs[i]).made = value.value();
     else if (!value.value()->has_host()) // its copy, which has been asked for
@@ -65,22 +66,33 @@ void execution::take_inputs() {
       value = value_ref(given, &given->emplace_back(hosts[i] ? *hosts[i] : tensor{}, std::move(residents[i])));
 }
 
-void execution::give_inputs(run_request_ptr request, uint32_t slot) {
-  request_ = std::move(request);
-  slot_ = slot;
-  awaits_inputs_ = false;
-  take_inputs();
+void execution_values::give(std::vector<tensor> inputs) {
+  is_given_ = true;
+  const std::vector<value_id>& ids = source_.program->inputs;
+  expects(inputs.size() == ids.size(), "a body was given another number of inputs than it has");
+  for (size_t i = 0; i < ids.size(); ++i)
+    at(ids[i]).made = std::make_shared<moved_value>(std::move(inputs[i]));
 }
 
-void execution::give_inputs(chunk_work& work) {
-  const chunk& c = source().chunks[work.chunk];
-  work.slot = slot_;
+std::vector<value_ref> execution_values::uploads_of(const chunk& c) {
+  std::vector<value_ref> values;
+  values.reserve(c.uploads.size());
+  for (value_id v : c.uploads) {
+    const value_ref& value = at(v).made;
+    expects(value ? value->reaches(source_.devices[c.device]) : !is_given_,
+            "a chunk is ready, but a value that it uploads is not there");
+    values.push_back(value ? use(v) : nullptr);
+  }
+  return values;
+}
+
+void execution_values::give(const chunk& c, chunk_work& work) {
   for (size_t i = 0; i < work.uploads.size(); ++i)
     if (!work.uploads[i])
       work.uploads[i] = use(c.uploads[i]); // it reaches the device, of which `run_ahead::expect` has made sure
 }
 
-value_ref execution::use(value_id v) {
+value_ref execution_values::use(value_id v) {
   crossing_state& value = at(v);
   expects(value.made != nullptr, "a chunk uploads a value that nobody has made");
   return --value.uses_left == 0 ? std::move(value.made) : value.made;

@@ -343,12 +343,16 @@ std::vector<carried_pair> check_bindings(const model& m, const std::vector<outpu
   return pairs;
 }
 
-bool runs_on(const planned_model& p, size_t device) {
-  for (size_t d = 0; d < p.devices.size(); ++d)
+std::optional<device_index> index_in(const planned_model& p, size_t device) {
+  for (device_index d = 0; d < p.devices.size(); ++d)
     if (p.devices[d] == device && p.used[d])
-      return true;
-  return std::any_of(p.bodies.begin(), p.bodies.end(),
-                     [&](const planned_model_ptr& body) { return runs_on(*body, device); });
+      return d;
+  return std::nullopt;
+}
+
+bool runs_on(const planned_model& p, size_t device) {
+  return index_in(p, device) || std::any_of(p.bodies.begin(), p.bodies.end(),
+                                            [&](const planned_model_ptr& body) { return runs_on(*body, device); });
 }
 
 planned_model_ptr describe_plan(std::shared_ptr<const plan> compiled, const std::vector<size_t>& devices,

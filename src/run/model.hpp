@@ -107,6 +107,9 @@ struct planned_model {
   const crossing& at(value_id v) const { return crossings[crossing_of[v]]; }
 };
 
+/// Returns the plan's index of a device (an index among the engine's devices); nullopt if the plan runs nothing there.
+std::optional<device_index> index_in(const planned_model& p, size_t device);
+
 /// Returns whether the plan, or that of one of its bodies, runs anything on a device (an index among the engine's
 /// devices).
 bool runs_on(const planned_model& p, size_t device);

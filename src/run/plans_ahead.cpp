@@ -23,7 +23,7 @@ session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
     programs_.keep(nothing, {.program = other.program, .hash = other.hash});
   try {
     while (!programs_.find(nothing, {})) // a program of symbols may ask for one of numbers
-      make(programs_.job(nothing, {}, all_are_cpus(), stats_.rewrite_ms));
+      make(programs_.job(nothing, {}, devices_.all_are_cpus(), stats_.rewrite_ms));
   } catch (const error& e) {
     if (e.code() != errc::unsupported || !programs_.has_symbols())
       throw;
@@ -32,7 +32,7 @@ session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
   specialisation& s = *programs_.find(nothing, {});
   s.expected = model_->options.dims;
   // If nothing is decided by predicted times, the first run's dims change nothing.
-  s.draft = row_of(model_->options.policy).uses_cost || copies_matter();
+  s.draft = row_of(model_->options.policy).uses_cost || devices_.copies_matter();
   make(plan_job_for(s, false, key_of(s, false)));
   ++stats_.plans.misses;
   return {s.program, s.hash, *plans_.find(key_of(s, false))};
@@ -47,22 +47,17 @@ std::optional<prepared_run> session_plans::likely_next(const prepared_run& run) 
                     .cached = true,
                     .asked = run.asked,
                     .asked_key = run.asked_key};
-  next.key = key_of(next);
+  next.key = binding_key(next);
   next.bound = find_bound(next);
   return next;
 }
 
 plan_job session_plans::bind_job(const prepared_run& next) {
-  return bind_job(next, 0, bound_key_of(next, 0));
-}
-
-bound_plan_ptr session_plans::find_bound(const prepared_run& next) {
-  const bound_plan_ptr* found = bound_.find(bound_key_of(next, 0));
-  return found ? *found : nullptr;
+  return bind_job(next, 0, segment_key(next, 0));
 }
 
 bool session_plans::find_again(const prepared_run& next) {
-  return plans_.find(next.asked_key) && !replacement_of(next) && find_bound(next) == next.bound;
+  return plans_.find(next.asked_key) && !instead_.find(next) && find_bound(next) == next.bound;
 }
 
 } // namespace troupe

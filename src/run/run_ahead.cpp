@@ -75,10 +75,7 @@ bool run_ahead::is(const run_request& request) const {
 }
 
 run_ahead::begun run_ahead::begin(const run_request_ptr& request, uint32_t slot) {
-  begun_.run->give_inputs(request, slot);
-  for (auto& [device, chunks] : begun_.sent)
-    for (chunk_work& work : chunks.works)
-      begun_.run->give_inputs(work);
+  begun_.run->give_inputs(request, slot, begun_.sent);
   return std::move(begun_);
 }
 

@@ -8,16 +8,10 @@
 #include "rewrite/rewrite.hpp"
 #include "run/container_inputs.hpp"
 
-#include <algorithm>
-
 namespace troupe {
 namespace {
 
-/// How many specialisations, plans, bound plans and layouts a session keeps; of bound plans and layouts two more for
-/// each body.
 constexpr size_t max_plans = 2 * specialisations::most; // those for the devices as they are, and as they were
-constexpr size_t max_bound_plans = 64;
-constexpr size_t max_layouts = 16;
 
 std::vector<std::string> output_names(const model& m) {
   std::vector<std::string> names;
@@ -40,28 +34,12 @@ plan_job explained(plan_job job, std::string contradiction) {
   return job;
 }
 
-/// Returns whether `bound` is of `planned` or of one of its bodies.
-bool is_of(const bound_plan& bound, const planned_model& planned) {
-  return bound.source == planned.compiled ||
-         std::any_of(planned.bodies.begin(), planned.bodies.end(),
-                     [&](const planned_model_ptr& body) { return is_of(bound, *body); });
-}
-
 } // namespace
 
 session_plans::session_plans(model_ptr m, std::vector<device_info> devices, const std::vector<size_t>& lost,
                              std::vector<std::string> only)
-    : model_(std::move(m)), devices_(std::move(devices)), only_(std::move(only)), programs_(model_), plans_(max_plans),
-      bound_(max_bound_plans + 2 * count_bodies(model_->source)), instead_(max_bound_plans) {
-  for (size_t d = 0; d < devices_.size(); ++d)
-    if (allows(devices_[d]) && std::find(lost.begin(), lost.end(), d) == lost.end())
-      usable_.push_back(d);
-  order_usable();
-  first_ = usable_;
-  for (size_t d : lost)
-    if (allows(devices_[d]) && !has_name(first_, devices_[d].name))
-      first_.push_back(d);
-  forget_layouts();
+    : model_(std::move(m)), devices_(std::move(devices), lost, std::move(only)), programs_(model_), plans_(max_plans),
+      bound_(count_bodies(model_->source)), instead_(devices_, bound_) {
   stats_.load_ms = model_->load_ms;
 }
 
@@ -70,12 +48,12 @@ session_plans::session_plans(model_ptr m, std::vector<device_info> devices, cons
 plan_job session_plans::plan_job_for(const specialisation& s, bool stay, const hash128& key) {
   return make_job(
       plan_level::plan, stats_.plan_ms,
-      [model = model_, program = s.program, infos = usable_devices(), devices = usable_,
-       options = options_for(s.expected, stay), inputs = s.program_input] {
+      [model = model_, program = s.program, infos = devices_.infos(), devices = devices_.usable(),
+       options = devices_.options_for(*model_, s.expected, stay), inputs = s.program_input] {
         return describe_plan(make_plan(program, infos, options), devices, output_names(*model), inputs);
       },
       [this, key](planned_model_ptr made) {
-        plans_.insert(key, std::move(made), [this](const planned_model_ptr& old) { forget_bound_plans_of(old); });
+        plans_.insert(key, std::move(made), [this](const planned_model_ptr& old) { bound_.forget_of(old); });
       });
 }
 
@@ -87,7 +65,7 @@ plan_job session_plans::bind_job(const prepared_run& run, uint32_t segment, cons
   };
   return make_job(
       plan_level::bound_plan, stats_.plan_ms,
-      [layouts = layouts_, source = run.source->compiled, symbols = run.symbols, segment] {
+      [layouts = bound_.layouts(), source = run.source->compiled, symbols = run.symbols, segment] {
         binding made;
         const cache_stats before = layouts->stats();
         try {
@@ -101,19 +79,10 @@ plan_job session_plans::bind_job(const prepared_run& run, uint32_t segment, cons
       [this, run, segment, key](binding made) {
         stats_.layouts += made.layouts;
         if (made.bound)
-          bound_.insert(key, std::move(made.bound), [this](const bound_plan_ptr& old) { evicted_.push_back(old->id); });
-        else if (segment > 0 || !spills(run, *made.shortage))
+          bound_.insert(key, std::move(made.bound));
+        else if (segment > 0 || !instead_.spill_first(run, *made.shortage))
           throw *made.shortage;
       });
-}
-
-plan_job session_plans::replace_job(const prepared_run& run, const replacement_ptr& with) {
-  return make_job(
-      plan_level::replacement, stats_.plan_ms,
-      [asked = run.asked, make = with->make] {
-        return describe_plan(make(), asked->devices, asked->output_names, asked->program_input);
-      },
-      [with](planned_model_ptr made) { with->planned = std::move(made); });
 }
 
 // -- lookups
@@ -122,31 +91,12 @@ hash128 session_plans::key_of(specialisation& s, bool stay) {
   std::optional<hash128>& key = s.keys[stay];
   if (!key) {
     hasher h;
-    h.add(plan_key(s.hash, usable_devices(), options_for(s.expected, stay)));
-    for (size_t d : usable_) // a device that came back is another one, though it may be equal
+    h.add(plan_key(s.hash, devices_.infos(), devices_.options_for(*model_, s.expected, stay)));
+    for (size_t d : devices_.usable()) // a device that came back is another one, though it may be equal
       h.add(d);
     key = h.digest();
   }
   return *key;
-}
-
-hash128 session_plans::key_of(const prepared_run& run) {
-  hasher h;
-  h.add(run.asked->compiled->key);
-  for (const auto& [name, value] : run.symbols)
-    h.add(value); // a plan's symbols are always the same
-  for (int64_t bytes : run.taken)
-    h.add(bytes);
-  return h.digest();
-}
-
-hash128 session_plans::bound_key_of(const prepared_run& run, uint32_t segment) {
-  hasher h;
-  h.add(run.source->serial);
-  h.add(segment);
-  for (const auto& [name, value] : run.symbols)
-    h.add(value);
-  return h.digest();
 }
 
 std::variant<prepared_run, plan_job> session_plans::prepare(const given_inputs& inputs, const plan_outcome& made) {
@@ -163,14 +113,14 @@ std::variant<prepared_run, plan_job> session_plans::prepare_checked(const given_
                                                                     const plan_outcome& made) {
   specialisation* s = programs_.find(inputs, given);
   if (!s)
-    return programs_.job(inputs, given, all_are_cpus(), stats_.rewrite_ms);
+    return programs_.job(inputs, given, devices_.all_are_cpus(), stats_.rewrite_ms);
   prepared_run run;
   run.symbols = programs_.symbols(*s, given);
   if (std::exchange(s->draft, false)) {
     s->expected = run.symbols;
     s->keys = {};
   }
-  const bool stay = copies_matter() && inputs.stay();
+  const bool stay = devices_.copies_matter() && inputs.stay();
   const hash128 asked = key_of(*s, stay);
   const planned_model_ptr* planned = plans_.find(asked);
   if (!planned)
@@ -206,11 +156,11 @@ std::variant<prepared_run, plan_job> session_plans::prepare_body(const planned_m
 }
 
 std::optional<plan_job> session_plans::bind_first(prepared_run& run, const plan_outcome& made) {
-  run.key = key_of(run);
+  run.key = binding_key(run);
   for (;;) {
-    const replacement_ptr other = replacement_of(run);
+    const replacement_ptr other = instead_.find(run);
     if (other && !other->planned)
-      return replace_job(run, other);
+      return instead_.job(run, other, stats_.plan_ms);
     run.source = other ? other->planned : run.asked;
     try {
       auto found = bind(run, 0, made);
@@ -219,7 +169,7 @@ std::optional<plan_job> session_plans::bind_first(prepared_run& run, const plan_
       run.bound = std::get<bound_plan_ptr>(std::move(found));
       return std::nullopt;
     } catch (const memory_shortage& e) {
-      if (!spills(run, e))
+      if (!instead_.spill_first(run, e))
         throw;
     }
   }
@@ -227,132 +177,46 @@ std::optional<plan_job> session_plans::bind_first(prepared_run& run, const plan_
 
 std::variant<bound_plan_ptr, plan_job> session_plans::bind(prepared_run& run, uint32_t segment,
                                                            const plan_outcome& made) {
-  const hash128 key = bound_key_of(run, segment);
-  const bound_plan_ptr* found = bound_.find(key);
+  const hash128 key = segment_key(run, segment);
+  bound_plan_ptr found = bound_.find(key);
   if (!found)
     return bind_job(run, segment, key);
   if (!run.taken.empty() && run.source == run.asked) // what spills was made for what is left
-    check_memory(*(*found)->layout, run.taken);
+    check_memory(*found->layout, run.taken);
   run.cached &= !made.bound_plan_made;
   ++(made.bound_plan_made ? stats_.bound_plans.misses : stats_.bound_plans.hits);
-  return *found;
+  return found;
 }
 
 // -- devices
 
-std::vector<device_info> session_plans::usable_devices() const {
-  std::vector<device_info> infos;
-  for (size_t d : usable_)
-    infos.push_back(devices_[d]);
-  return infos;
-}
-
-bool session_plans::copies_matter() const {
-  return std::any_of(devices_.begin(), devices_.end(), [](const device_info& d) { return d.copies_beside_work; });
-}
-
-plan_options session_plans::options_for(const bindings& symbols, bool stay) const {
-  const bool complete = usable_.size() == first_.size();
-  return {.policy = model_->options.policy,
-          .saved = complete ? model_->saved : nullptr,
-          .pins = usable_pins(),
-          .expected = symbols,
-          .values_stay = stay,
-          .plugin = model_->plugin};
-}
-
-std::vector<placement_pin> session_plans::usable_pins() const {
-  std::vector<placement_pin> pins = model_->options.pins;
-  std::erase_if(pins, [&](const placement_pin& p) {
-    return !has_name(usable_, p.device) &&
-           std::any_of(devices_.begin(), devices_.end(), [&](const device_info& d) { return d.name == p.device; });
-  });
-  return pins;
-}
-
-bool session_plans::allows(const device_info& device) const {
-  return only_.empty() || std::find(only_.begin(), only_.end(), device.name) != only_.end();
-}
-
-void session_plans::order_usable() {
-  if (only_.empty())
-    return;
-  const auto place = [this](size_t d) { return std::find(only_.begin(), only_.end(), devices_[d].name); };
-  std::stable_sort(usable_.begin(), usable_.end(), [&](size_t a, size_t b) { return place(a) < place(b); });
-}
-
-bool session_plans::has_name(const std::vector<size_t>& which, const std::string& name) const {
-  return std::any_of(which.begin(), which.end(), [&](size_t d) { return devices_[d].name == name; });
-}
-
-template <class Predicate>
-void session_plans::forget_bound_if(Predicate&& unwanted) {
-  bound_.erase_if([&](const bound_plan_ptr& old) {
-    const bool goes = unwanted(*old);
-    if (goes)
-      evicted_.push_back(old->id);
-    return goes;
-  });
-}
-
-void session_plans::forget_bound_plans() {
-  forget_bound_if([](const bound_plan&) { return true; });
-  forget_layouts();
-}
-
-void session_plans::forget_layouts() {
-  layouts_ = std::make_shared<layout_buckets>(max_layouts + 2 * count_bodies(model_->source));
-}
-
-void session_plans::forget_bound_plan(uint64_t id) {
-  forget_bound_if([&](const bound_plan& old) { return old.id == id; });
-}
-
-void session_plans::forget_bound_plans_of(const planned_model_ptr& planned) {
-  if (planned)
-    forget_bound_if([&](const bound_plan& old) { return is_of(old, *planned); });
-}
-
 void session_plans::add_device(const device_info& device) {
-  devices_.push_back(device);
-  if (!claimed_.empty())
-    claimed_.push_back(device);
-  if (!allows(device) || (model_->saved && (!has_name(first_, device.name) || has_name(usable_, device.name))))
-    return;
-  usable_.push_back(devices_.size() - 1);
-  order_usable();
-  device_set_changed();
+  if (devices_.add(device, model_->saved != nullptr)) {
+    instead_.forget_old();
+    devices_changed();
+  }
 }
 
 void session_plans::remove_device(size_t device) {
-  if (std::erase(usable_, device) == 0)
-    return;
-  device_set_changed();
-}
-
-void session_plans::device_set_changed() {
-  // Runs in flight by plans for the devices as they were would find what has spilled there.
-  instead_.erase_if([this](const replacement_ptr& old) { return !old->planned || !is_current(*old->planned); });
-  devices_changed();
+  if (devices_.remove(device)) {
+    instead_.forget_old();
+    devices_changed();
+  }
 }
 
 void session_plans::lower_memory(size_t device, int64_t needed) {
-  if (claimed_.empty())
-    claimed_ = devices_;
-  devices_[device].memory_bytes = std::min(devices_[device].memory_bytes, needed) / 8 * 7;
+  devices_.lower_memory(device, needed);
   devices_changed();
 }
 
 void session_plans::restore_memory() {
-  if (claimed_.empty())
-    return;
-  devices_ = std::exchange(claimed_, {});
-  devices_changed();
+  if (devices_.restore_memory())
+    devices_changed();
 }
 
 void session_plans::devices_changed() {
   programs_.for_each([](specialisation& s) { s.keys = {}; });
-  forget_bound_plans();
+  bound_.forget_all();
 }
 
 session_stats session_plans::stats() const {

@@ -62,13 +62,13 @@ std::vector<tensor> inline_session::run(named_tensors inputs) {
 
 std::vector<tensor> inline_session::execute(execution& e) {
   const in_progress here(running_, e);
-  for (uint32_t segment = 0; !e.outputs_complete(); ++segment) {
+  for (uint32_t segment = 0; !e.values().are_complete(); ++segment) {
     expects(segment < e.source().segment_count, "every chunk is complete, but an output is missing");
     const auto bind = [&](const plan_outcome& made) { return plans_->bind(e.prepared(), segment, made); };
     run_segment(e, segment == 0 ? e.prepared().bound : find_or_make(bind));
     e.leave_segment();
   }
-  return e.outputs();
+  return e.values().outputs();
 }
 
 void inline_session::run_segment(execution& e, const bound_plan_ptr& bound) {
@@ -83,7 +83,7 @@ void inline_session::run_segment(execution& e, const bound_plan_ptr& bound) {
       throw error(result.code, result.message);
     e.complete(id, result);
   }
-  expects(e.segment_finished() || e.outputs_complete(), "no chunk is ready, but the segment is not finished");
+  expects(e.segment_finished() || e.values().are_complete(), "no chunk is ready, but the segment is not finished");
 }
 
 chunk_result inline_session::run_chunk(execution& e, chunk_work work) {
@@ -97,15 +97,10 @@ chunk_result inline_session::run_chunk(execution& e, chunk_work work) {
 }
 
 chunk_result inline_session::run_control(execution& e, chunk_work work) {
-  const chunk& c = e.source().chunks[work.chunk];
-  const node_id id = c.nodes.front();
-  const node& n = e.source().program->nodes[id];
-  const auto& bodies = e.source().bodies;
-  const auto first = std::find_if(bodies.begin(), bodies.end(), [&](const planned_body& b) { return b.node == id; });
-  control_flow flow(n, e.control_operands(work));
+  control_flow flow(e.source().program->nodes[e.source().chunks[work.chunk].nodes.front()], operands_of(e, work));
   while (auto call = flow.next()) {
     count_work(iteration_work);
-    const planned_model_ptr& body = e.planned()->bodies.at(static_cast<size_t>(first - bodies.begin()) + call->body);
+    const planned_model_ptr& body = body_of(e, work.chunk, call->body);
     prepared_run prepared = find_or_make([&](const plan_outcome& made) {
       return plans_->prepare_body(body, call->inputs, e.prepared().symbols, taken(), made);
     });
@@ -113,10 +108,7 @@ chunk_result inline_session::run_control(execution& e, chunk_work work) {
                     std::move(call->inputs));
     flow.take(execute(inner));
   }
-  std::vector<shape> empty;
-  for (size_t i = flow.carried(); i < flow.carried() + flow.scan_outputs(); ++i)
-    empty.push_back(i < n.outputs.size() && n.outputs[i] != no_value ? e.dims_or_empty(n.outputs[i]) : shape{0});
-  e.fill_control(work.chunk, flow.results(empty));
+  fill_results(e, work.chunk, flow);
   return {};
 }
 

@@ -4,8 +4,7 @@
 // The work of a run is limited: a file may ask for a loop without end, which a real run's deadline would stop.
 #pragma once
 
-#include "run/control_flow.hpp"
-#include "run/execution.hpp"
+#include "run/control_chunks.hpp"
 
 namespace troupe::test {
 

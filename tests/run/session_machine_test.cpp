@@ -3,11 +3,10 @@
 #include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
+#include "support/dice.hpp"
 #include "support/far_values.hpp"
 
-#include <cstring>
 #include <deque>
-#include <random>
 #include <set>
 
 using namespace troupe;
@@ -23,21 +22,30 @@ struct trial {
   bool in_order = false; // whether runs take one after the other, as a decoder's steps do
 };
 
-/// A value in the memory of one device.
-struct made_up_resident final : resident {
-  explicit made_up_resident(const std::string& device) : resident(dtype::float32, {2}, device) {}
+/// The answers of all sessions.
+struct answer_book {
+  void take(const run_answer& a) {
+    ++by_ticket.at(a.ticket);
+    right += !a.why.failed();
+    CHECK(a.why.failed() == a.result.outputs.empty());
+    CHECK(a.why.code != (a.why.failed() ? errc::internal : errc::io));
+  }
+  void take(const query_answer& a) { ++by_ticket.at(a.query); }
+
+  std::map<uint64_t, int> by_ticket; // how many
+  size_t right = 0;
 };
 
 /// One session or two over the same devices, which answer in their order, when the dice say so, mostly well; callers
 /// that start runs and give up; time that passes.
 class world {
 public:
-  world(const trial& t, uint32_t seed) : trial_(t), random_(seed) {
+  world(const trial& t, uint32_t seed) : trial_(t), dice_(seed) {
     // A few arena slots: runs wait for memory, and plans spill.
-    memory_ = chance(0.3) ? 1500 : chance(0.5) ? 6000 : int64_t{1} << 40;
+    memory_ = dice_.chance(0.3) ? 1500 : dice_.chance(0.5) ? 6000 : int64_t{1} << 40;
     for (size_t d = 0; d < 3; ++d)
       devices_.push_back({.name = fmt::format("d{}", d), .ledger = std::make_shared<shared_ledger>(memory_)});
-    sessions_.resize(chance(0.5) ? 2 : 1);
+    sessions_.resize(dice_.chance(0.5) ? 2 : 1);
     for (size_t s = 0; s < sessions_.size(); ++s)
       open(s);
   }
@@ -46,7 +54,7 @@ public:
   void play(int count) {
     for (int i = 0; i < count; ++i)
       happen();
-    calm_ = true;
+    dice_.calm = true;
     for (bool busy = true; busy;) {
       busy = answer_one();
       for (size_t s = 0; s < sessions_.size(); ++s) {
@@ -58,15 +66,15 @@ public:
       CHECK(s.machine->idle());
       CHECK_FALSE(s.machine->next_deadline());
     }
-    for (const auto& [ticket, answers] : answers_)
+    for (const auto& [ticket, answers] : answers_.by_ticket)
       CHECK(answers == 1);
     if (std::any_of(devices_.begin(), devices_.end(), [](const device_queue& d) { return !d.lost && !d.leaves; }))
       for (const device_queue& d : devices_)
         CHECK((!d.leaves || d.lost || d.let_go.size() == sessions_.size()));
   }
 
-  size_t runs() const { return answers_.size(); }
-  size_t right() const { return right_; }
+  size_t runs() const { return answers_.by_ticket.size(); }
+  size_t right() const { return answers_.right; }
 
 private:
   struct session {
@@ -74,6 +82,12 @@ private:
     std::optional<plan_wanted> wanted;
     std::deque<continue_control> going_on;
     bool told = false; // that memory has changed
+
+    void take(const continue_control& c) { going_on.push_back(c); }
+    void take(const plan_wanted& job) {
+      CHECK_FALSE(wanted);
+      wanted = job;
+    }
   };
   struct order {
     size_t session = 0;
@@ -87,9 +101,6 @@ private:
     bool leaves = false;
     std::set<size_t> let_go; // by these sessions
   };
-
-  bool chance(double p) { return std::uniform_real_distribution<>()(random_) < p; }
-  size_t below(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
 
   void open(size_t s) {
     std::vector<device_info> infos;
@@ -112,23 +123,24 @@ private:
   }
 
   void happen() {
-    now_ += std::chrono::milliseconds(below(3));
-    const size_t s = below(sessions_.size());
+    now_ += std::chrono::milliseconds(dice_.below(3));
+    const size_t s = dice_.below(sessions_.size());
     session_machine& machine = *sessions_[s].machine;
-    const double what = std::uniform_real_distribution<>()(random_);
+    const double what = dice_.any();
     if (what < 0.13)
       start(s);
     else if (what < 0.15)
       fetch(s);
-    else if (what < 0.2 && !answers_.empty())
-      tell(s,
-           [&] { machine.cancel(std::next(answers_.begin(), static_cast<ptrdiff_t>(below(answers_.size())))->first); });
+    else if (what < 0.2 && !answers_.by_ticket.empty())
+      tell(s, [&] {
+        machine.cancel(std::next(answers_.by_ticket.begin(), static_cast<ptrdiff_t>(dice_.below(runs())))->first);
+      });
     else if (what < 0.21)
-      lose(s, below(devices_.size()));
+      lose(s, dice_.below(devices_.size()));
     else if (what < 0.214)
       join();
     else if (what < 0.218)
-      leave(below(devices_.size()));
+      leave(dice_.below(devices_.size()));
     else if (what < 0.25)
       tell(s, [&] { machine.tick(); });
     else if (what < 0.35)
@@ -143,14 +155,14 @@ private:
 
   void start(size_t s) {
     run_options options;
-    options.timeout = std::chrono::milliseconds(chance(0.2) ? 5 : 0);
+    options.timeout = std::chrono::milliseconds(dice_.chance(0.2) ? 5 : 0);
     named_tensors inputs =
-        trial_.inputs[trial_.in_order ? started_++ % trial_.inputs.size() : below(trial_.inputs.size())];
-    if (chance(0.05))
+        trial_.inputs[trial_.in_order ? started_++ % trial_.inputs.size() : dice_.below(trial_.inputs.size())];
+    if (dice_.chance(0.05))
       inputs.clear();
     const auto request = std::make_shared<run_request>(std::move(inputs), options);
-    answers_[request->ticket] = 0;
-    if (chance(0.1))
+    answers_.by_ticket[request->ticket] = 0;
+    if (dice_.chance(0.1))
       tell(s, [&] { sessions_[s].machine->ask_plan(request->ticket, request->inputs); });
     else
       tell(s, [&] { sessions_[s].machine->start_run(request); });
@@ -160,11 +172,12 @@ private:
   void fetch(size_t s) {
     named_device_tensors values;
     for (const char* name : {"x", "y"})
-      values[name] = std::make_shared<const made_up_resident>(devices_[below(devices_.size())].name);
+      values[name] =
+          std::make_shared<const far_resident>(dtype::float32, shape{2}, info_of(dice_.below(devices_.size())));
     const auto request =
         std::make_shared<run_request>(named_tensors{}, run_options{.device_inputs = std::move(values)});
     request->only_fetches = true;
-    answers_[request->ticket] = 0;
+    answers_.by_ticket[request->ticket] = 0;
     tell(s, [&] { sessions_[s].machine->start_run(request); });
   }
 
@@ -185,15 +198,13 @@ private:
     if (device == 7)
       return;
     const auto lost = std::find_if(devices_.begin(), devices_.end(), [](const device_queue& d) { return d.lost; });
-    const std::string name = lost != devices_.end() && !is_living(lost->name) ? lost->name : fmt::format("d{}", device);
+    const bool comes_back = lost != devices_.end() && std::ranges::none_of(devices_, [&](const device_queue& d) {
+                              return d.name == lost->name && !d.lost;
+                            });
+    const std::string name = comes_back ? lost->name : fmt::format("d{}", device);
     devices_.push_back({.name = name, .ledger = std::make_shared<shared_ledger>(memory_)});
     for (size_t s = 0; s < sessions_.size(); ++s)
       tell(s, [&] { sessions_[s].machine->add_device(info_of(device), account_of(s, device)); });
-  }
-
-  bool is_living(const std::string& name) const {
-    return std::any_of(devices_.begin(), devices_.end(),
-                       [&](const device_queue& d) { return d.name == name && !d.lost; });
   }
 
   bool go_on(size_t s) {
@@ -220,10 +231,10 @@ private:
       return false;
     const plan_wanted job = *std::exchange(sessions_[s].wanted, std::nullopt);
     planned made{job.job, capture(job.make)};
-    if (!calm_ && chance(0.02))
+    if (!dice_.calm && dice_.chance(0.02))
       made.why = {errc::out_of_memory, "the test says so"};
     tell(s, [&] { sessions_[s].machine->on(made); });
-    if (!calm_ && chance(0.05))
+    if (!dice_.calm && dice_.chance(0.05))
       tell(s, [&] { sessions_[s].machine->on(made); }); // once more, which says nothing
     return true;
   }
@@ -236,7 +247,7 @@ private:
         busy.push_back(d);
     if (busy.empty())
       return false;
-    const size_t device = busy[below(busy.size())];
+    const size_t device = busy[dice_.below(busy.size())];
     order oldest = std::move(devices_[device].orders.front());
     devices_[device].orders.pop_front();
     if (const auto* plan = std::get_if<install_plan>(&oldest.what))
@@ -248,20 +259,14 @@ private:
     return true;
   }
 
-  /// Returns how an order ends: almost always well, in the end always.
-  failure ending(std::initializer_list<errc> bad) {
-    if (calm_ || !chance(0.04))
-      return {};
-    return {std::data(bad)[below(bad.size())], "the test says so"};
-  }
-
   void answer(size_t s, size_t device, const install_plan& order) {
-    plan_installed answer{order.bound->id, order.self, ending({errc::out_of_memory, errc::unsupported, errc::io})};
+    plan_installed answer{order.bound->id, order.self,
+                          dice_.ending({errc::out_of_memory, errc::unsupported, errc::io})};
     tell(s, [&] { sessions_[s].machine->on(device, answer); });
   }
 
   void answer(size_t s, const fetch_tensor& order) {
-    const failure why = ending({errc::out_of_memory, errc::device_lost});
+    const failure why = dice_.ending({errc::out_of_memory, errc::device_lost});
     tensor_fetched fetched{order.ticket, order.input, {.code = why.code, .message = why.message}};
     if (!why.failed())
       fetched.result = {.value = zeros(order.value->type(), order.value->dims())};
@@ -269,7 +274,7 @@ private:
   }
 
   void answer(size_t s, chunk_work& work) {
-    const failure why = ending({errc::out_of_memory, errc::device_failed, errc::device_lost});
+    const failure why = dice_.ending({errc::out_of_memory, errc::device_failed, errc::device_lost});
     chunk_ended ended{work.execution, work.chunk, {.code = why.code, .message = why.message}};
     if (work.stop->load()) {
       CHECK(stopped_.contains(work.execution)); // devices that cannot see the flag have been told
@@ -282,7 +287,7 @@ private:
         work.downloads[i]->fill(zeros(bound.source->program->values[v].type, bound.dims[v]));
       }
     tell(s, [&] { sessions_[s].machine->on(ended); });
-    if (chance(0.02) && !calm_)
+    if (dice_.chance(0.02) && !dice_.calm)
       tell(s, [&] { sessions_[s].machine->on(ended); }); // once more, which says nothing
   }
 
@@ -335,35 +340,30 @@ private:
     CHECK((device.leaves && device.let_go.insert(s).second));
     CHECK(std::none_of(device.orders.begin(), device.orders.end(), [&](const order& o) {
       const auto* wanted = std::get_if<fetch_tensor>(&o.what);
-      const bool is_for_nobody = wanted && answers_.at(wanted->ticket) > 0; // another fetch of the run has failed
+      const bool is_for_nobody =
+          wanted && answers_.by_ticket.at(wanted->ticket) > 0; // another fetch of the run has failed
       return o.session == s && !is_for_nobody;
     }));
   }
-  void take(size_t, const run_answer& a) {
-    ++answers_.at(a.ticket);
-    right_ += !a.why.failed();
-    CHECK(a.why.failed() == a.result.outputs.empty());
-    CHECK(a.why.code != (a.why.failed() ? errc::internal : errc::io));
+  template <class Command>
+  void take(size_t s, const Command& told) {
+    if constexpr (requires { answers_.take(told); })
+      answers_.take(told);
+    else
+      sessions_[s].take(told);
   }
-  void take(size_t s, const continue_control& c) { sessions_[s].going_on.push_back(c); }
-  void take(size_t s, const plan_wanted& job) {
-    CHECK_FALSE(sessions_[s].wanted);
-    sessions_[s].wanted = job;
-  }
-  void take(size_t, const query_answer& a) { ++answers_.at(a.query); }
   void take(size_t, const give_memory_back& give) { give(); }
 
   const trial& trial_;
-  std::minstd_rand random_;
+  dice dice_;
   int64_t memory_ = 0; // of each device
   std::vector<device_queue> devices_;
   std::vector<session> sessions_;
   std::map<uint64_t, bound_plan_ptr> bound_;
   std::set<execution_id> stopped_;
-  std::map<uint64_t, int> answers_; // by ticket
+  answer_book answers_;
   run_time now_{};
-  size_t right_ = 0, started_ = 0;
-  bool calm_ = false; // nothing goes wrong any more
+  size_t started_ = 0;
 };
 
 std::vector<trial> trials() {

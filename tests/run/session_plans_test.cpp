@@ -92,7 +92,7 @@ TEST_CASE("a plan for other devices, or other outputs, is another plan", "[actor
   const prepared_run left = prepare(plans, {2, 3});
   CHECK(left.source->devices == std::vector<size_t>{1});
   CHECK(plans.stats().plans.misses == 2);
-  const auto gone = plans.take_evicted();
+  const auto gone = plans.bound().take_evicted();
   CHECK(gone == std::vector<uint64_t>{both.bound->id}); // what was bound held memory of the device
   graph g = fan_out(2, 1);
   const std::string output = g.values[g.outputs[0]].name;
@@ -123,12 +123,12 @@ TEST_CASE("a plan outlives its specialisation, and takes what was bound of it al
     bound.push_back(prepare(plans, ones(rank)).bound->id);
   CHECK(plans.stats().plans.misses == 18);
   CHECK(plans.stats().plans.evictions == 2);
-  CHECK(plans.take_evicted() == std::vector<uint64_t>{bound[0], bound[1]});
+  CHECK(plans.bound().take_evicted() == std::vector<uint64_t>{bound[0], bound[1]});
   CHECK(prepare(plans, ones(3)).bound->id == bound[2]); // rewritten anew into the same program
   CHECK(plans.stats().plans.hits == 1);
   CHECK(prepare(plans, ones(1)).bound->id != bound[0]);
   CHECK(plans.stats().plans.misses == 19);
-  CHECK(plans.take_evicted() == std::vector<uint64_t>{bound[3]}); // longest unused by now
+  CHECK(plans.bound().take_evicted() == std::vector<uint64_t>{bound[3]}); // longest unused by now
 }
 
 TEST_CASE("devices let go of what was bound of a plan that left the cache", "[actors][E6]") {

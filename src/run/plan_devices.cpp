@@ -1,0 +1,84 @@
+#include "run/plan_devices.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+plan_devices::plan_devices(std::vector<device_info> all, const std::vector<size_t>& lost, std::vector<std::string> only)
+    : devices_(std::move(all)), only_(std::move(only)) {
+  for (size_t d = 0; d < devices_.size(); ++d)
+    if (allows(devices_[d]) && std::find(lost.begin(), lost.end(), d) == lost.end())
+      usable_.push_back(d);
+  order_usable();
+  first_ = usable_;
+  for (size_t d : lost)
+    if (allows(devices_[d]) && !has_name(first_, devices_[d].name))
+      first_.push_back(d);
+}
+
+std::vector<device_info> plan_devices::infos() const {
+  std::vector<device_info> infos;
+  for (size_t d : usable_)
+    infos.push_back(devices_[d]);
+  return infos;
+}
+
+bool plan_devices::copies_matter() const {
+  return std::any_of(devices_.begin(), devices_.end(), [](const device_info& d) { return d.copies_beside_work; });
+}
+
+plan_options plan_devices::options_for(const model& m, const bindings& symbols, bool stay) const {
+  std::vector<placement_pin> pins = m.options.pins; // without those to devices that are lost
+  std::erase_if(pins, [&](const placement_pin& p) {
+    return !has_name(usable_, p.device) &&
+           std::any_of(devices_.begin(), devices_.end(), [&](const device_info& d) { return d.name == p.device; });
+  });
+  const bool complete = usable_.size() == first_.size();
+  return {.policy = m.options.policy,
+          .saved = complete ? m.saved : nullptr,
+          .pins = std::move(pins),
+          .expected = symbols,
+          .values_stay = stay,
+          .plugin = m.plugin};
+}
+
+bool plan_devices::allows(const device_info& device) const {
+  return only_.empty() || std::find(only_.begin(), only_.end(), device.name) != only_.end();
+}
+
+void plan_devices::order_usable() {
+  if (only_.empty())
+    return;
+  const auto place = [this](size_t d) { return std::find(only_.begin(), only_.end(), devices_[d].name); };
+  std::stable_sort(usable_.begin(), usable_.end(), [&](size_t a, size_t b) { return place(a) < place(b); });
+}
+
+bool plan_devices::has_name(const std::vector<size_t>& which, const std::string& name) const {
+  return std::any_of(which.begin(), which.end(), [&](size_t d) { return devices_[d].name == name; });
+}
+
+bool plan_devices::add(const device_info& device, bool saved) {
+  devices_.push_back(device);
+  if (!claimed_.empty())
+    claimed_.push_back(device);
+  if (!allows(device) || (saved && (!has_name(first_, device.name) || has_name(usable_, device.name))))
+    return false;
+  usable_.push_back(devices_.size() - 1);
+  order_usable();
+  return true;
+}
+
+void plan_devices::lower_memory(size_t device, int64_t needed) {
+  if (claimed_.empty())
+    claimed_ = devices_;
+  devices_[device].memory_bytes = std::min(devices_[device].memory_bytes, needed) / 8 * 7;
+}
+
+bool plan_devices::restore_memory() {
+  if (claimed_.empty())
+    return false;
+  devices_ = std::exchange(claimed_, {});
+  return true;
+}
+
+} // namespace troupe
