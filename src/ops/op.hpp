@@ -181,6 +181,14 @@ struct op_def {
   /// Whether float operands or results need float32's range or digits: growth beyond 65504 (powers, long sums), and the
   /// scales of a quantisation.
   bool needs_float32 = false;
+  /// Whether output 0 is input 0's elements in another type.
+  bool converts = false;
+  /// Whether output 0 is input 0, a cache, with the rows of input 1 after its own.
+  bool appends = false;
+  /// Whether absent inputs 1 and 2 mean the least and the largest number of input 0's type.
+  bool bounded_by_type = false;
+  /// Of spatial operators: the input that is added to the result. It has output 0's layout if it has its dims. 0: none.
+  uint8_t residual_input = 0;
   /// Types and shapes of the outputs.
   void (*infer)(infer_context&);
   /// Plain loops: the oracle of every other kernel, and the constant folder. Null for control flow and compositions.

@@ -47,6 +47,21 @@ const op_def* find_op(std::string_view domain, std::string_view name, int64_t op
   return nullptr;
 }
 
+const op_def& row_of(inserted_op op) {
+  // In the order of `inserted_op`.
+  static constexpr std::array<std::string_view, 6> names{"Cast", "Concat", "Identity", "Reorder", "Reshape", "Slice"};
+  const bool own = op == inserted_op::reorder;
+  return *find_op(own ? "troupe" : "", names.at(static_cast<size_t>(op)), own ? 1 : 13);
+}
+
+node make_call(inserted_op op, std::string name, std::vector<value_id> inputs, value_id output, attributes attrs) {
+  const op_def& def = row_of(op);
+  node call{std::move(name),  std::string(def.name), std::string(def.domain),
+            std::move(attrs), std::move(inputs),     {output}};
+  call.def = &def;
+  return call;
+}
+
 int64_t newest_opset(std::string_view domain) {
   if (domain.empty())
     return 28;

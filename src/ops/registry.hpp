@@ -10,6 +10,15 @@ namespace troupe {
 /// Returns the newest row of the operator whose `since` ≤ `opset`, or null if there is none.
 const op_def* find_op(std::string_view domain, std::string_view name, int64_t opset);
 
+/// The operators whose calls planning inserts.
+enum class inserted_op : uint8_t { cast, concat, identity, reorder, reshape, slice };
+
+/// Returns the row that an inserted call has.
+const op_def& row_of(inserted_op op);
+
+/// Returns a resolved call; its output is not inferred yet.
+node make_call(inserted_op op, std::string name, std::vector<value_id> inputs, value_id output, attributes attrs = {});
+
 /// Returns all rows, file by file.
 std::vector<const op_def*> all_ops();
 

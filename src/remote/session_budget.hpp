@@ -1,8 +1,8 @@
 // What one session may have on a worker at a time. An honest session has far less; one that wants more loses its link,
 // before it has cost the others anything.
 //
-// `session_service` calls it for every message that comes, before anything is done, and `session_line` for every message
-// that is said.
+// `session_service` calls it for every message that comes, before anything is done, and `session_line` for every
+// message that is said.
 #pragma once
 
 #include "remote/messages.hpp"

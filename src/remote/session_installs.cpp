@@ -22,7 +22,7 @@ session_installs::session_installs(std::shared_ptr<shared_service> shared, std::
                                    [l = line_](uint32_t device, int64_t bytes) {
                                      l->say(memory_wanted{device, bytes});
                                    })),
-      weights_(*shared_, *line_, puller), plans_(weights_, puller) {}
+      weights_(*shared_, *line_, puller), plans_(weights_, std::move(puller)) {}
 
 void session_installs::forget(uint64_t plan) {
   plans_.enqueue([weak = weak_from_this(), plan] {

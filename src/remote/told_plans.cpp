@@ -5,7 +5,7 @@
 namespace troupe::remote {
 
 offered_plan told_plans::offer(const std::shared_ptr<const plan>& p) {
-  const offered_plan offered = offers_.offer(p);
+  offered_plan offered = offers_.offer(p);
   std::vector<uint64_t> dead;
   {
     const std::lock_guard lock(mutex_);

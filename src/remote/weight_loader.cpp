@@ -91,6 +91,7 @@ void weight_loader::drop_unproven(std::vector<std::pair<hash128, tensor>>& found
   }
   line_.say(wanted);
   std::vector<hash128> expected; // while the session does the same
+  expected.reserve(blobs.size());
   for (const tensor& blob : blobs)
     expected.push_back(content_proof(wanted.challenge, blob));
   std::unique_lock lock(mutex_);

@@ -1,6 +1,7 @@
 #include "schedules/cost_matrix.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <tuple>

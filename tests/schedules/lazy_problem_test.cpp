@@ -45,7 +45,7 @@ private:
 
 TEST_CASE("round-robin over 10,000 devices makes no table", "[schedules][C6]") {
   counted_problem problem(1'000'000, 10'000);
-  const schedule made = problem.run(place_round_robin);
+  const schedule made = problem.run(row_of(placement_policy::round_robin).place);
   CHECK(made.device[123'456] == 3456);
   CHECK(problem.asked_seconds == 0);
   CHECK(problem.asked_allowed == 2'000'000); // by the policy, and by the check of its answer
@@ -54,7 +54,7 @@ TEST_CASE("round-robin over 10,000 devices makes no table", "[schedules][C6]") {
 TEST_CASE("a question that fails ends the policy's run with its error", "[schedules][E5]") {
   counted_problem problem(3, 2);
   problem.is_broken = true;
-  CHECK_THROWS_WITH(problem.run(place_heft), "the table is lost");
+  CHECK_THROWS_WITH(problem.run(row_of(placement_policy::heft).place), "the table is lost");
   problem.is_broken = false;
-  CHECK(problem.run(place_heft).device == std::vector<uint32_t>{0, 1, 0});
+  CHECK(problem.run(row_of(placement_policy::heft).place).device == std::vector<uint32_t>{0, 1, 0});
 }

@@ -51,12 +51,14 @@ constexpr auto fused_conv_rows = std::to_array<op_def>({
             .inputs = {2, 4},
             .types = types::floats,
             .layouts = layout_support::spatial,
+            .residual_input = 3,
             .cost = fused_conv_cost}),
     op_row("ConvTranspose", 1, infer_fused_conv<conv_transpose_name>, fused_conv_reference<conv_transpose_name>,
            {.domain = "troupe",
             .inputs = {2, 4},
             .types = types::floats,
             .layouts = layout_support::spatial,
+            .residual_input = 3,
             .cost = fused_conv_cost}),
 });
 

@@ -220,6 +220,7 @@ constexpr auto fused_quantized_rows = std::to_array<op_def>({
             .types = byte_types,
             .layouts = layout_support::spatial,
             .needs_float32 = true,
+            .residual_input = at::r,
             .cost = quantized_conv_cost_of}),
     op_row("QuantizedMatMul", 1, infer_quantized<sums_of_matmul>, quantized_reference<sums_of_matmul, false>,
            {.domain = "troupe",

@@ -110,6 +110,7 @@ constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, 
                  .types = castable,
                  .alias = aliasing::in_place,
                  .layouts = layout_support::agnostic,
+                 .converts = true,
                  .repeats = repeats_first});
 }
 

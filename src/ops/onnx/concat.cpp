@@ -177,7 +177,7 @@ constexpr auto concat_rows = std::to_array<op_def>({
            {.inputs = {1, 255}, .types = movable_types, .layouts = layout_support::joining, .repeats = repeats_only}),
     op_row("Split", 1, infer_split, split_kernel,
            {.inputs = {1, 2}, .max_outputs = 255, .types = movable_types, .host_inputs = 0b10}),
-    op_row("Append", 1, infer_append, append_kernel, {.domain = "troupe", .inputs = {2, 2}}),
+    op_row("Append", 1, infer_append, append_kernel, {.domain = "troupe", .inputs = {2, 2}, .appends = true}),
 });
 
 } // namespace

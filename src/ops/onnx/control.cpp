@@ -96,14 +96,18 @@ bool is_control(const node& n) {
           (n.op_type == "Scan" && n.def && n.def->since >= 9));
 }
 
+control_kind control_kind_of(const node& n) {
+  if (n.op_type == "If")
+    return control_kind::branch;
+  return n.op_type == "Loop" ? control_kind::loop : n.op_type == "Scan" ? control_kind::scan : control_kind::map;
+}
+
 control_call parse_control(const node& n) {
-  control_call c;
-  c.bodies = bodies_of(n);
-  if (n.op_type == "If") {
+  control_call c{.kind = control_kind_of(n), .bodies = bodies_of(n)};
+  if (c.kind == control_kind::branch) {
     parse_branches(c, n);
     return c;
   }
-  c.kind = n.op_type == "Loop" ? control_kind::loop : n.op_type == "Scan" ? control_kind::scan : control_kind::map;
   const auto parse = c.kind == control_kind::loop ? parse_loop : c.kind == control_kind::scan ? parse_scan : parse_map;
   parse(c, n);
   for (size_t i = 0; i < n.formal_inputs(); ++i)

@@ -48,6 +48,9 @@ inline constexpr size_t else_branch = 0, then_branch = 1;
 /// it.
 bool is_control(const node& n);
 
+/// Returns what a node for which `is_control` holds is.
+control_kind control_kind_of(const node& n);
+
 /// Reads a node for which `is_control` holds. Throws `errc::invalid_model` naming the body whose inputs or outputs do
 /// not fit the node's, or the attribute that is wrong; the caller adds the node's name.
 control_call parse_control(const node& n);

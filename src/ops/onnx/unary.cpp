@@ -125,6 +125,7 @@ constexpr op_def unary_row(std::string_view name, int64_t since, void (*referenc
 constexpr op_def clip_row() {
   op_def def = unary_row("Clip", 11, clip, types::numeric);
   def.inputs.max = 3;
+  def.bounded_by_type = true;
   return def;
 }
 

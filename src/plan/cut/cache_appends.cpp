@@ -1,6 +1,7 @@
 #include "plan/cut/cache_appends.hpp"
 
 #include "ops/head_layout.hpp"
+#include "ops/op.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,10 +11,6 @@
 
 namespace troupe {
 namespace {
-
-bool is_append(const node& n) {
-  return n.domain == "troupe" && n.op_type == "Append";
-}
 
 /// Rows are copied in words of so many bytes.
 constexpr int64_t word_bytes = 16;
@@ -53,7 +50,7 @@ private:
     std::optional<places> uploads, downloads;
     for (const node_id n : c.nodes) {
       const node& call = p_.program->nodes[n];
-      if (!is_append(call))
+      if (!call.def || !call.def->appends)
         continue;
       if (!uploads) {
         uploads = places_of(c.uploads);
@@ -131,8 +128,8 @@ private:
         return -1;
       const node& cast = p_.program->nodes[n];
       const auto type_of = [&](value_id v) { return p_.program->values[v].type; };
-      const bool widens =
-          cast.op_type == "Cast" && type_of(cast.inputs[0]) == dtype::float16 && type_of(a.fresh) == dtype::float32;
+      const bool widens = cast.def && cast.def->converts && type_of(cast.inputs[0]) == dtype::float16 &&
+                          type_of(a.fresh) == dtype::float32;
       return widens ? n : -1;
     };
     std::vector<node_id> casts;

@@ -14,8 +14,8 @@ struct cache_append {
   chunk_id chunk = 0;
   node_id node = -1; // troupe.Append
   value_id past = no_value, fresh = no_value, present = no_value;
-  node_id widening =
-      -1; // the Cast to float32 of `fresh`, float16, for this node alone: whoever appends converts. -1: fresh is of past's type
+  /// The Cast of `fresh` from float16 to float32, for this node alone: the append converts. -1: there is none.
+  node_id widening = -1;
   size_t upload = 0, download = 0; // of `past` and `present` in the chunk
 };
 

@@ -71,12 +71,11 @@ private:
     placement_.push_back(device);
   }
 
-  /// Adds a call of an ai.onnx operator with one output; returns the output.
-  value_id apply(const std::string& name, const char* op, std::vector<value_id> inputs, device_index device,
+  /// Adds a call with one output; returns the output.
+  value_id apply(const std::string& name, inserted_op op, std::vector<value_id> inputs, device_index device,
                  attributes attrs = {}) {
     const value_id out = g_.add_value({.name = name});
-    node n{.name = name, .op_type = op, .attrs = std::move(attrs), .inputs = std::move(inputs), .outputs = {out}};
-    n.def = find_op("", op, 13);
+    node n = make_call(op, name, std::move(inputs), out, std::move(attrs));
     infer_node(g_, n);
     emit(std::move(n), device);
     return out;
@@ -91,7 +90,7 @@ private:
     const int64_t size = volume(constants(*g_.values[v].dims));
     const int64_t count = std::clamp<int64_t>(bytes_of_value(v) / transfer_piece_bytes, 2, max_pieces);
     const int64_t length = round_up(size / count, piece_alignment);
-    const value_id flat = apply(base + "/flat", "Reshape", {v, number(base + "/flat_dims", -1)}, device);
+    const value_id flat = apply(base + "/flat", inserted_op::reshape, {v, number(base + "/flat_dims", -1)}, device);
     std::vector<value_id>& pieces = pieces_[v];
     // The sooner the first piece is there, the sooner the target has something to do.
     const int64_t shortest = round_up(length / 4, piece_alignment);
@@ -99,7 +98,7 @@ private:
       end = size - begin < step + shortest ? size : begin + step;
       const std::string name = fmt::format("{}/piece_{}", base, pieces.size());
       const value_id from = number(name + "/begin", begin), to = number(name + "/end", end);
-      pieces.push_back(apply(name, "Slice", {flat, from, to}, device));
+      pieces.push_back(apply(name, inserted_op::slice, {flat, from, to}, device));
     }
   }
 
@@ -112,13 +111,13 @@ private:
     // A view is all it takes for a chunk that uploads a piece.
     std::vector<value_id> arrived;
     for (size_t i = 0; i < pieces_[v].size(); ++i)
-      arrived.push_back(apply(fmt::format("{}/piece_{}", base, i), "Identity", {pieces_[v][i]}, device));
+      arrived.push_back(apply(fmt::format("{}/piece_{}", base, i), inserted_op::identity, {pieces_[v][i]}, device));
     attributes along_rows;
     along_rows.set("axis", int64_t{0});
-    const value_id flat = apply(base + "/flat", "Concat", std::move(arrived), device, std::move(along_rows));
+    const value_id flat = apply(base + "/flat", inserted_op::concat, std::move(arrived), device, std::move(along_rows));
     const shape dims = constants(*g_.values[v].dims);
     const value_id to = g_.add_constant(base + "/dims", tensor::of<int64_t>({static_cast<int64_t>(dims.size())}, dims));
-    return it->second = apply(base, "Reshape", {flat, to}, device);
+    return it->second = apply(base, inserted_op::reshape, {flat, to}, device);
   }
 
   graph& g_;

@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "cost/cost_model.hpp"
 #include "graph/bodies.hpp"
+#include "ops/onnx/control.hpp"
 #include "ops/evaluate.hpp"
 #include "plan/estimate/gpu_support.hpp"
 
@@ -119,13 +120,13 @@ std::optional<int64_t> given_trips(const plan& p, value_id count) {
 }
 
 /// Returns how often a Loop or a Scan is expected to run its body.
-double trips(const plan& p, std::span<const shape> dims, const node& call) {
+double trips(const plan& p, std::span<const shape> dims, const node& call, control_kind kind) {
   /// What exporters write for "until the condition fails" is larger.
   constexpr int64_t most = std::numeric_limits<int32_t>::max() - 1;
   std::optional<int64_t> count;
-  if (call.op_type == "Loop" && call.inputs[0] != no_value)
+  if (kind == control_kind::loop && call.inputs[0] != no_value)
     count = given_trips(p, call.inputs[0]);
-  if (call.op_type == "Scan") // along its first axis, unless attributes say otherwise
+  if (kind == control_kind::scan) // along its first axis, unless attributes say otherwise
     if (const shape& scanned = dims[call.inputs[call.formal_inputs() - 1]]; !scanned.empty())
       count = scanned[0];
   return static_cast<double>(count && *count <= most ? std::max<int64_t>(*count, 0) : representative_dim);
@@ -135,11 +136,12 @@ double trips(const plan& p, std::span<const shape> dims, const node& call) {
 double control_seconds(const plan& p, std::span<const shape> dims, node_id n) {
   double longest = 0;
   const node& call = p.program->nodes[n];
+  const control_kind kind = control_kind_of(call);
   for (const planned_body& body : p.bodies)
     if (body.node == n) {
       const plan& b = *body.compiled;
       const double once = predict(b, expected_dims(*b.program, b.options.expected)).makespan_s;
-      longest = std::max(longest, call.op_type == "If" ? once : once * trips(p, dims, call));
+      longest = std::max(longest, kind == control_kind::branch ? once : once * trips(p, dims, call, kind));
     }
   return longest;
 }

@@ -36,20 +36,18 @@ bool joins_channels(const graph& g, const node& n) {
          normalize_axis(n.attrs.integer("axis", 1), g.values[n.outputs[0]].dims->size()) == 1;
 }
 
-/// Whether operand `i` of a spatial operator is one that follows the layout: the data and a residual of the output's
-/// dims, which convolutions of bytes have behind their scales.
+/// Whether operand `i` of a spatial operator follows the layout: the data, and a residual of the output's dims.
 bool is_data_operand(const graph& g, const node& n, size_t i) {
-  const size_t residual = n.op_type == "QuantizedConv" ? 9 : 3;
-  return i == 0 ||
-         (n.domain == "troupe" && i == residual && *g.values[n.inputs[i]].dims == *g.values[n.outputs[0]].dims);
+  return i == 0 || (i == n.def->residual_input && *g.values[n.inputs[i]].dims == *g.values[n.outputs[0]].dims);
 }
 
-/// Whether a device's convolution gathers operand `i` byte by byte, whatever its layout: its channels are no whole
-/// words.
+/// Whether a device's fused convolution gathers operand `i` byte by byte, whatever its layout: its channels are no
+/// whole words.
 bool gathers_bytes(const graph& g, const device_info& device, const node& n, size_t i) {
-  if (!device.gpu || i != 0 || n.op_type != "QuantizedConv")
+  const value& in = g.values[n.inputs[0]];
+  if (!device.gpu || i != 0 || n.def->residual_input == 0 || bits_of(in.type) != 8)
     return false;
-  const dim& channels = (*g.values[n.inputs[0]].dims)[1];
+  const dim& channels = (*in.dims)[1];
   return channels.is_constant() && channels.constant() % 4 != 0;
 }
 
@@ -186,11 +184,8 @@ private:
 
   void add_reorder(value_id from, value_id to, device_index device) {
     const bool forward = g_.values[to].layout == layout::channels_last;
-    node n{.name = g_.values[to].name + "/reorder", .op_type = "Reorder", .domain = "troupe"};
+    node n = make_call(inserted_op::reorder, g_.values[to].name + "/reorder", {from}, to);
     n.attrs.set("to", std::string(forward ? "channels_last" : "plain"));
-    n.inputs = {from};
-    n.outputs = {to};
-    n.def = find_op("troupe", "Reorder", 1);
     add(std::move(n), device);
   }
 

@@ -1,70 +1,92 @@
 #include "plan/place/policies.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe {
 namespace {
+
+/// A built-in policy in a plug-in's form: its errors are reported.
+template <void (*Place)(const scheduling_problem&, schedule&)>
+int32_t built_in(const policy_problem* asked, policy_result* result) noexcept {
+  try {
+    const scheduling_problem problem(*asked);
+    schedule made{std::vector<uint32_t>(problem.task_count(), policy_none), {}};
+    Place(problem, made);
+    for (task_id n = 0; n < problem.task_count(); ++n) {
+      result->device[n] = made.device[n];
+      if (result->start)
+        result->start[n] = made.start.empty() ? std::nan("") : made.start[n];
+    }
+    return 0;
+  } catch (const error& e) {
+    asked->report(asked->context, static_cast<int32_t>(e.code()), e.what());
+  } catch (const std::exception& e) {
+    asked->report(asked->context, static_cast<int32_t>(errc::internal), e.what());
+  }
+  return 1;
+}
 
 // Designated, since a row's flags say little by their position.
 constexpr auto rows = std::to_array<policy_row>({
     {.policy = placement_policy::single,
      .name = "single",
      .what = "everything on the first device that can run it",
-     .place = place_single},
+     .place = built_in<place_single>},
     {.policy = placement_policy::round_robin,
      .name = "round-robin",
      .what = "alternating by node",
-     .place = place_round_robin},
+     .place = built_in<place_round_robin>},
     {.policy = placement_policy::weighted,
      .name = "weighted",
      .what = "contiguous shares of equal predicted time",
-     .place = place_weighted,
+     .place = built_in<place_weighted>,
      .uses_cost = true},
     {.policy = placement_policy::greedy_memory,
      .name = "greedy-memory",
      .what = "one device filled before the next, GPUs first",
-     .place = place_greedy_memory,
+     .place = built_in<place_greedy_memory>,
      .uses_cost = true},
     {.policy = placement_policy::heft,
      .name = "heft",
      .what = "earliest predicted finish, moves included; one device where that is faster",
-     .place = place_heft,
+     .place = built_in<place_heft>,
      .uses_cost = true,
      .by_finish = true,
      .or_single = true},
     {.policy = placement_policy::dmda,
      .name = "dmda",
      .what = "what is ready first, where it should finish first with its moves, without looking ahead",
-     .place = place_dmda,
+     .place = built_in<place_dmda>,
      .uses_cost = true,
      .by_finish = true},
     {.policy = placement_policy::pipeline,
      .name = "pipeline",
      .what = "contiguous stages, one a device, the slowest as fast as can be",
-     .place = place_pipeline,
+     .place = built_in<place_pipeline>,
      .uses_cost = true},
     {.policy = placement_policy::peft,
      .name = "peft",
      .what = "earliest predicted finish, with the best that can follow",
-     .place = place_peft,
+     .place = built_in<place_peft>,
      .uses_cost = true,
      .by_finish = true},
     {.policy = placement_policy::cpop,
      .name = "cpop",
      .what = "the longest path on one device, the rest by earliest finish",
-     .place = place_cpop,
+     .place = built_in<place_cpop>,
      .uses_cost = true,
      .by_finish = true},
     {.policy = placement_policy::min_min,
      .name = "min-min",
      .what = "of what is ready, what can finish first of all",
-     .place = place_min_min,
+     .place = built_in<place_min_min>,
      .uses_cost = true,
      .by_finish = true},
     {.policy = placement_policy::local_search,
      .name = "local-search",
      .what = "heft, improved by moving nodes; one device where that is faster",
-     .place = place_local_search,
+     .place = built_in<place_local_search>,
      .uses_cost = true,
      .by_finish = true,
      .or_single = true},

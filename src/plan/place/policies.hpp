@@ -36,17 +36,17 @@ const policy_row& row_of(placement_policy policy);
 placement_policy parse_policy(std::string_view name);
 std::string_view to_string(placement_policy policy);
 
-// Each returns 0, or other than 0 after it has reported why (see `policy_problem`).
-int32_t place_single(const policy_problem* asked, policy_result* result);
-int32_t place_round_robin(const policy_problem* asked, policy_result* result);
-int32_t place_weighted(const policy_problem* asked, policy_result* result);
-int32_t place_greedy_memory(const policy_problem* asked, policy_result* result);
-int32_t place_heft(const policy_problem* asked, policy_result* result);
-int32_t place_dmda(const policy_problem* asked, policy_result* result);
-int32_t place_pipeline(const policy_problem* asked, policy_result* result);
-int32_t place_peft(const policy_problem* asked, policy_result* result);
-int32_t place_cpop(const policy_problem* asked, policy_result* result);
-int32_t place_min_min(const policy_problem* asked, policy_result* result);
-int32_t place_local_search(const policy_problem* asked, policy_result* result);
+// Each gives every task a device, or throws.
+void place_single(const scheduling_problem& problem, schedule& made);
+void place_round_robin(const scheduling_problem& problem, schedule& made);
+void place_weighted(const scheduling_problem& problem, schedule& made);
+void place_greedy_memory(const scheduling_problem& problem, schedule& made);
+void place_heft(const scheduling_problem& problem, schedule& made);
+void place_dmda(const scheduling_problem& problem, schedule& made);
+void place_pipeline(const scheduling_problem& problem, schedule& made);
+void place_peft(const scheduling_problem& problem, schedule& made);
+void place_cpop(const scheduling_problem& problem, schedule& made);
+void place_min_min(const scheduling_problem& problem, schedule& made);
+void place_local_search(const scheduling_problem& problem, schedule& made);
 
 } // namespace troupe

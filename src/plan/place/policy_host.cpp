@@ -3,6 +3,7 @@
 #include "base/plugin_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace troupe {

@@ -2,7 +2,7 @@
 
 namespace troupe {
 
-scheduling_problem::scheduling_problem(const policy_problem& asked) : asked_(asked) {
+scheduling_problem::scheduling_problem(const policy_problem& asked) : policy_tasks(asked) {
   for (const bool fallback : {false, true}) {
     for (uint32_t d = 0; d < asked.device_count; ++d)
       if (is_fallback(d) == fallback)

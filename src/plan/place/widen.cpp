@@ -18,10 +18,10 @@ bool is_narrow(const value& v) {
 }
 
 /// Whether a node hands elements on as they are: only such operators take truth values and numbers alike. (A reduction
-/// takes both, too, but computes.)
+/// takes both, too, but computes, as its costs say.)
 bool moves_elements(const node& n) {
-  return (n.def->types & set_of(dtype::boolean, dtype::float32)) == set_of(dtype::boolean, dtype::float32) &&
-         !n.op_type.starts_with("Reduce");
+  constexpr dtype_set both = set_of(dtype::boolean, dtype::float32);
+  return (n.def->types & both) == both && !n.def->cost;
 }
 
 class widening_pass : graph_rebuild {
@@ -50,7 +50,7 @@ private:
 
   void choose(size_t index) {
     const node& n = nodes_[index];
-    if (!n.def || !n.def->infer || has_body(n) || n.op_type == "CastLike") // which rounds to what the model says
+    if (!n.def || !n.def->infer || has_body(n) || n.def->converts) // which rounds to what the model says
       return;
     bool reads = false, comes_wide = false;
     for (size_t i = 0; i < n.inputs.size(); ++i)
@@ -107,9 +107,8 @@ private:
   }
 
   void add_cast(value_id from, value_id to, device_index device) {
-    node n{.name = g_.values[from].name + "/cast", .op_type = "Cast", .inputs = {from}, .outputs = {to}};
+    node n = make_call(inserted_op::cast, g_.values[from].name + "/cast", {from}, to);
     n.attrs.set("to", static_cast<int64_t>(g_.values[to].type));
-    n.def = &cast_;
     add(std::move(n), device);
   }
 
@@ -124,16 +123,16 @@ private:
     if (const weight_ptr w = g_.values[v].constant) {
       attributes to;
       to.set("to", static_cast<int64_t>(dtype::float32));
-      g_.values[form].constant = make_step(cast_, std::move(to), {w}, dtype::float32, w->dims);
+      g_.values[form].constant = make_step(row_of(inserted_op::cast), std::move(to), {w}, dtype::float32, w->dims);
     } else {
       add_cast(v, form, device);
     }
     return form;
   }
 
-  /// An absent bound of Clip is the largest number of the model's type, not float32's.
+  /// An absent bound is the largest number of the model's type, not float32's.
   void state_bounds(node& call, dtype narrow) {
-    if (call.op_type != "Clip" || call.def->since < 11) // before, bounds are attributes
+    if (!call.def->bounded_by_type)
       return;
     const double most = largest_number(narrow);
     call.inputs.resize(3, no_value);
@@ -177,7 +176,6 @@ private:
   std::vector<bool> narrow_; // by old value: the model stores it in 16 bits
   std::vector<bool> chosen_; // by old node: it computes in float32
   std::vector<bool> wide_;   // by old value: its node makes float32
-  const op_def& cast_ = *find_op("", "Cast", 13);
 };
 
 } // namespace

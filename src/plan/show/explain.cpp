@@ -94,7 +94,7 @@ public:
     const device_info& device = p_.devices[p_.placement[n]];
     if (has_body(call))
       return {"control flow: its bodies have plans of their own", true};
-    if (p_.inserted[n] && call.op_type == "Cast")
+    if (p_.inserted[n] && call.def->converts)
       return {"converts for a device that computes this in float32", true};
     if (p_.inserted[n])
       return {call.def->layouts == layout_support::converting ? "changes the layout for its neighbours"

@@ -54,7 +54,9 @@ uint32_t device_for(const scheduling_problem& problem, std::span<const task_id> 
   return best;
 }
 
-void place_around_path(const scheduling_problem& problem, schedule& made) {
+} // namespace
+
+void place_cpop(const scheduling_problem& problem, schedule& made) {
   const std::vector<double> mean = mean_seconds(problem);
   std::vector<double> priority = upward_ranks(problem, mean);
   const std::vector<double> before = downward_ranks(problem, mean);
@@ -80,12 +82,6 @@ void place_around_path(const scheduling_problem& problem, schedule& made) {
     ready.complete(n, add);
   }
   schedule.take(made);
-}
-
-} // namespace
-
-int32_t place_cpop(const policy_problem* asked, policy_result* result) {
-  return answer_policy(asked, result, place_around_path);
 }
 
 } // namespace troupe

@@ -57,9 +57,8 @@ private:
 
 } // namespace
 
-int32_t place_dmda(const policy_problem* asked, policy_result* result) {
-  return answer_policy(asked, result,
-                       [](const scheduling_problem& problem, schedule& made) { virtual_run(problem).run(made); });
+void place_dmda(const scheduling_problem& problem, schedule& made) {
+  virtual_run(problem).run(made);
 }
 
 } // namespace troupe

@@ -189,9 +189,8 @@ private:
 
 } // namespace
 
-int32_t place_greedy_memory(const policy_problem* asked, policy_result* result) {
-  return answer_policy(asked, result,
-                       [](const scheduling_problem& problem, schedule& made) { memory_filler(problem).place(made); });
+void place_greedy_memory(const scheduling_problem& problem, schedule& made) {
+  memory_filler(problem).place(made);
 }
 
 } // namespace troupe

@@ -9,13 +9,11 @@
 
 namespace troupe {
 
-int32_t place_heft(const policy_problem* asked, policy_result* result) {
-  return answer_policy(asked, result, [](const scheduling_problem& problem, schedule& made) {
-    earliest_finish schedule(problem);
-    for (task_id n : by_rank(upward_ranks(problem, mean_seconds(problem))))
-      schedule.place(n);
-    schedule.take(made);
-  });
+void place_heft(const scheduling_problem& problem, schedule& made) {
+  earliest_finish schedule(problem);
+  for (task_id n : by_rank(upward_ranks(problem, mean_seconds(problem))))
+    schedule.place(n);
+  schedule.take(made);
 }
 
 } // namespace troupe

@@ -77,9 +77,8 @@ private:
 
 } // namespace
 
-int32_t place_local_search(const policy_problem* asked, policy_result* result) {
-  return answer_policy(asked, result,
-                       [](const scheduling_problem& problem, schedule& made) { searcher(problem).run(made); });
+void place_local_search(const scheduling_problem& problem, schedule& made) {
+  searcher(problem).run(made);
 }
 
 } // namespace troupe

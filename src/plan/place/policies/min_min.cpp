@@ -13,9 +13,8 @@
 #include <queue>
 
 namespace troupe {
-namespace {
 
-void place_soonest(const scheduling_problem& problem, schedule& made) {
+void place_min_min(const scheduling_problem& problem, schedule& made) {
   earliest_finish schedule(problem);
   ready_tasks ready(problem);
   std::priority_queue<keyed_task> next; // by the negative finish
@@ -41,12 +40,6 @@ void place_soonest(const scheduling_problem& problem, schedule& made) {
     ready.complete(n, add);
   }
   schedule.take(made);
-}
-
-} // namespace
-
-int32_t place_min_min(const policy_problem* asked, policy_result* result) {
-  return answer_policy(asked, result, place_soonest);
 }
 
 } // namespace troupe

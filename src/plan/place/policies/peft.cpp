@@ -63,7 +63,9 @@ private:
   std::vector<uint32_t> candidates_; // scratch
 };
 
-void place_by_finish_and_future(const scheduling_problem& problem, schedule& made) {
+} // namespace
+
+void place_peft(const scheduling_problem& problem, schedule& made) {
   const optimistic_costs costs(problem);
   earliest_finish schedule(problem);
   ready_tasks ready(problem);
@@ -77,12 +79,6 @@ void place_by_finish_and_future(const scheduling_problem& problem, schedule& mad
     ready.complete(n, add);
   }
   schedule.take(made);
-}
-
-} // namespace
-
-int32_t place_peft(const policy_problem* asked, policy_result* result) {
-  return answer_policy(asked, result, place_by_finish_and_future);
 }
 
 } // namespace troupe

@@ -193,7 +193,11 @@ private:
   std::vector<int64_t> live_;       // by node
 };
 
-void place_stages(const scheduling_problem& problem, schedule& made) {
+} // namespace
+
+void place_pipeline(const scheduling_problem& problem, schedule& made) {
+  if (problem.regular_count() < 2)
+    return place_single(problem, made);
   stage_costs costs = stage_costing(problem).find();
   std::vector<stage> stages = balance_stages(costs);
   if (stages.empty()) {
@@ -204,14 +208,6 @@ void place_stages(const scheduling_problem& problem, schedule& made) {
   for (const stage& s : stages)
     for (task_id n = s.begin; n < s.end; ++n)
       made.device[n] = problem.order()[problem.find(n, s.device)];
-}
-
-} // namespace
-
-int32_t place_pipeline(const policy_problem* asked, policy_result* result) {
-  const auto regular = std::count_if(asked->devices, asked->devices + asked->device_count,
-                                     [](const policy_device& d) { return !(d.flags & policy_device_fallback); });
-  return regular < 2 ? place_single(asked, result) : answer_policy(asked, result, place_stages);
 }
 
 } // namespace troupe

@@ -3,16 +3,14 @@
 
 namespace troupe {
 
-int32_t place_round_robin(const policy_problem* asked, policy_result* result) {
-  return answer_policy(asked, result, [](const scheduling_problem& problem, schedule& made) {
-    size_t next = 0;
-    for (task_id n = 0; n < problem.task_count(); ++n) {
-      const size_t at = problem.find(n, next);
-      made.device[n] = problem.order()[at];
-      if (at < problem.regular_count())
-        next = (at + 1) % problem.regular_count();
-    }
-  });
+void place_round_robin(const scheduling_problem& problem, schedule& made) {
+  size_t next = 0;
+  for (task_id n = 0; n < problem.task_count(); ++n) {
+    const size_t at = problem.find(n, next);
+    made.device[n] = problem.order()[at];
+    if (at < problem.regular_count())
+      next = (at + 1) % problem.regular_count();
+  }
 }
 
 } // namespace troupe

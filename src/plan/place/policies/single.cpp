@@ -4,11 +4,9 @@
 
 namespace troupe {
 
-int32_t place_single(const policy_problem* asked, policy_result* result) {
-  return answer_policy(asked, result, [](const scheduling_problem& problem, schedule& made) {
-    for (task_id n = 0; n < problem.task_count(); ++n)
-      made.device[n] = problem.order()[problem.find(n, 0)];
-  });
+void place_single(const scheduling_problem& problem, schedule& made) {
+  for (task_id n = 0; n < problem.task_count(); ++n)
+    made.device[n] = problem.order()[problem.find(n, 0)];
 }
 
 } // namespace troupe

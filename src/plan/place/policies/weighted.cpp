@@ -3,6 +3,7 @@
 #include "plan/place/policies.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe {
 namespace {
@@ -30,7 +31,9 @@ work_of_all measure(const scheduling_problem& problem) {
   return all;
 }
 
-void share_out(const scheduling_problem& problem, schedule& made) {
+} // namespace
+
+void place_weighted(const scheduling_problem& problem, schedule& made) {
   const work_of_all all = measure(problem);
   double total_speed = 0, total_work = 0;
   for (double s : all.by_device)
@@ -47,12 +50,6 @@ void share_out(const scheduling_problem& problem, schedule& made) {
     made.device[n] = problem.order()[problem.find(n, device)];
     done += all.by_task[n];
   }
-}
-
-} // namespace
-
-int32_t place_weighted(const policy_problem* asked, policy_result* result) {
-  return answer_policy(asked, result, share_out);
 }
 
 } // namespace troupe
