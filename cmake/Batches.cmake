@@ -1,5 +1,6 @@
-# Compiles neighbouring files of a folder together: most of the time of a small file goes into headers, so a batch takes a third
-# of what its files take alone. (Precompiled headers save a quarter, and ccache serves them worse.)
+# Compiles neighbouring files of a folder together: most of the time of a small file goes into headers, so a batch takes
+# a third of what its files take alone. (Precompiled headers save a quarter of single files. Of batches they save 7 % in
+# src/plan and 22 % in cli, half of which making them takes; and ccache serves them worse.)
 #
 #   add_batches(TARGET COUNT FILES file… [ALONE name…])      batches of COUNT files; those named last are not batched
 #
