@@ -2,6 +2,7 @@
 // plans, and devices with all that planning knows about them. Not installed.
 #pragma once
 
+#include "cost/profile_file.hpp"
 #include "device/device.hpp"
 #include "launch/kernel_choices.hpp"
 #include "plan/bind/bound_plan.hpp"

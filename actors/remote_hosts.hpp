@@ -5,6 +5,7 @@
 
 #include "actors/host_names.hpp"
 #include "actors/network.hpp"
+#include "cost/profile_file.hpp"
 #include "remote/host_client.hpp"
 
 #include <thread>

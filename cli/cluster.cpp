@@ -1,6 +1,7 @@
 // troupe cluster: writes a cluster file of what is here, and shows what one says.
 #include "cli/command.hpp"
 
+#include "cost/profile_file.hpp"
 #include "sim/cluster.hpp"
 
 #include <fmt/format.h>

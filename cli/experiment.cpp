@@ -3,6 +3,7 @@
 #include "cli/progress.hpp"
 
 #include "base/elapsed.hpp"
+#include "cost/profile_file.hpp"
 #include "experiment/result_tables.hpp"
 #include "run/model.hpp"
 #include "schedules/task_model.hpp"

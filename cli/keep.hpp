@@ -3,6 +3,7 @@
 
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
+#include "cost/profile_file.hpp"
 
 #include <functional>
 #include <span>

@@ -1,6 +1,7 @@
 #include "plan/device_info.hpp"
 
 #include "cost/cost_model.hpp"
+#include "cost/profile_file.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // What planning needs to know about a device: plain data, copied freely, fabricated in tests.
 #pragma once
 
-#include "cost/profile_file.hpp"
+#include "cost/device_profile.hpp"
 #include "launch/launch.hpp"
 
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include <vector>
 
 namespace troupe {
+
+struct profile_key;
 
 enum class device_kind : uint8_t {
   cpu,

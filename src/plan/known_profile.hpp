@@ -1,6 +1,7 @@
 // What is known of a device's speed: what it says itself, and what was measured of devices like it.
 #pragma once
 
+#include "cost/profile_file.hpp"
 #include "plan/device_info.hpp"
 
 namespace troupe {

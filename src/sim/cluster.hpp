@@ -2,6 +2,7 @@
 // ([README](README.md) has the format).
 #pragma once
 
+#include "cost/profile_file.hpp"
 #include "plan/device_info.hpp"
 
 #include <filesystem>

@@ -8,6 +8,7 @@
 #include "tensor/convert.hpp"
 
 #include <cmath>
+#include <tuple>
 
 using namespace troupe;
 using namespace troupe::test;

@@ -8,6 +8,7 @@
 #include "vulkan/shader_library.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 using namespace troupe;
 using namespace troupe::test;
