@@ -57,7 +57,7 @@ execution* steps_ahead::begin(const run_request_ptr& request) {
     commands_.reserve(commands_.size() + begun.sent.size()); // what it has taken counts as sent
     execution& e = book_.add(std::move(begun.run));
     for (auto& [device, chunks] : begun.sent)
-      commands_.push_back(device_order{planned->devices[device], std::move(chunks)});
+      commands_.emplace_back(device_order{planned->devices[device], std::move(chunks)});
     note_begin(e);
     ++plans_.counters().plans.hits;
     ++plans_.counters().bound_plans.hits;
