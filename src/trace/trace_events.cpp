@@ -127,7 +127,7 @@ private:
       if (key_ == name)
         return std::holds_alternative<double>(v) ? void(event_.*field = std::get<double>(v)) : note(key_);
     if (key_ == "id" && std::holds_alternative<std::string>(v))
-      event_.id = "\"" + std::get<std::string>(std::move(v)); // "1" and 1 are two ids
+      event_.id = std::get<std::string>(std::move(v)).insert(0, 1, '"'); // "1" and 1 are two ids
     else if (key_ == "id" && std::holds_alternative<double>(v))
       event_.id = text;
     else
