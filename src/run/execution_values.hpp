@@ -32,7 +32,7 @@ public:
   /// Puts what has been given since into the work of a chunk that was taken before.
   void give(const chunk& c, chunk_work& work);
 
-  /// Takes that a chunk has said of these downloads what it has made. Does what can be done of `complete` and `carried`.
+  /// Takes that a chunk says of these downloads what it has made. Does what can be done of `complete` and `carried`.
   void look_ahead(const chunk& c, std::span<const uint32_t> made, const bound_plan& bound);
   /// Takes that a chunk has made its values; binds the symbols that these state. Throws `errc::internal` if the values
   /// are not as the plan says.

@@ -8,8 +8,8 @@ namespace troupe {
 
 class plan_devices {
 public:
-  /// `lost`: those of `all` (indices) that are lost already. `only`: the names of those that plans may use, in the order
-  /// of plans; empty: all.
+  /// `lost`: those of `all` (indices) that are lost already. `only`: the names of those that plans may use, in
+  /// the order of plans; empty: all.
   plan_devices(std::vector<device_info> all, const std::vector<size_t>& lost, std::vector<std::string> only);
 
   /// Returns those that plans use now, as indices among the engine's devices.
@@ -26,8 +26,8 @@ public:
   }
   plan_options options_for(const model& m, const bindings& symbols, bool stay) const;
 
-  /// Each of these returns whether something has changed. `saved`: plans are a saved one, which uses a device that joins
-  /// only if it takes the place of one of that name that was lost.
+  /// Adds and removes a device; returns whether plans are affected. `saved`: they are a saved one, which uses a device
+  /// that joins only if it takes the place of one of that name that was lost.
   bool add(const device_info& device, bool saved);
   bool remove(size_t device) { return std::erase(usable_, device) > 0; }
   /// Takes note that a device could not give the `needed` bytes of a plan, whatever it had claimed.

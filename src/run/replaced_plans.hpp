@@ -1,5 +1,5 @@
-// What a session runs instead of a binding that a device cannot take: a plan that spills, or one for the binding's dims.
-// Not thread-safe.
+// What a session runs instead of a binding that a device cannot take: a plan that spills, or one for that binding's
+// dims. Not thread-safe.
 #pragma once
 
 #include "run/bound_plans.hpp"

@@ -10,9 +10,9 @@
 // Three levels, each a cache: the model is specialised to the ranks of inputs whose shape the file does not state and
 // to the values of inputs that decide shapes (`specialisations`), planned for a device set (`plan_devices`), and bound
 // to concrete dims (`bound_plans`; `replaced_plans` has what is run instead of a binding). A change of any of them is a
-// miss. Plans are kept by `plan_key`: a device set and free memory that were there before, or nearly, find the plan that
-// was made for them. Bound plans hold memory on devices: a change of the device set forgets all of them, the eviction
-// of a plan its own. Not thread-safe: the session machine is the only user.
+// miss. Plans are kept by `plan_key`: a device set and free memory that were there before, or nearly, find the plan
+// that was made for them. Bound plans hold memory on devices: a change of the device set forgets all of them, the
+// eviction of a plan its own. Not thread-safe: the session machine is the only user.
 #pragma once
 
 #include "run/replaced_plans.hpp"
