@@ -41,7 +41,7 @@ bool contradicts(const symbolic_shape& stated, const symbolic_shape& inferred) {
 
 /// Adds a line for each output whose declared shape is not the one that was inferred.
 void add_contradictions(const session& s, const graph& program, std::vector<std::string>& lines) {
-  const std::vector<value_info> outputs = s.outputs();
+  const std::vector<value_info>& outputs = s.outputs();
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto& stated = outputs[i].dims;
     const auto& inferred = program.values[program.outputs.at(i)].dims;
