@@ -10,9 +10,10 @@ function(list_tables list folder type suffix header)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/${list}.cpp)
   set(script ${CMAKE_CURRENT_FUNCTION_LIST_FILE})
   file(GLOB_RECURSE files CONFIGURE_DEPENDS ${folder}/*.cpp)
+  string(MD5 names "${files}") # a part of the command, so that it runs when a file comes or goes
   add_custom_command(OUTPUT ${output} DEPENDS ${files} ${script} VERBATIM
                      COMMAND ${CMAKE_COMMAND} -Dlist=${list} -Dfolder=${folder} -Dtype=${type} -Dsuffix=${suffix}
-                             -Dheader=${header} -Doutput=${output} -P ${script})
+                             -Dheader=${header} -Doutput=${output} -Dnames=${names} -P ${script})
 endfunction()
 
 if(NOT CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)

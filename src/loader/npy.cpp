@@ -197,14 +197,25 @@ tensor read_npy(std::span<const std::byte> start, int64_t size, const std::funct
     fail(errc::invalid_input, ".npy array: {} bytes, but its shape {} needs {}", size, to_string(header.dims), total);
   tensor t(header.type, std::move(header.dims));
   const std::span<const std::byte> known = start.subspan(header.data_offset);
-  std::vector<std::byte> columns(header.fortran_order ? static_cast<size_t>(t.bytes()) : 0);
-  std::byte* const data = header.fortran_order ? columns.data() : static_cast<std::byte*>(t.mutable_data());
-  if (!known.empty())
-    std::memcpy(data, known.data(), known.size());
-  if (const auto left = static_cast<size_t>(t.bytes()) - known.size(); left > 0)
-    rest({data + known.size(), left});
-  if (header.fortran_order)
-    visit_width(t.type(), [&](auto tag) { copy_fortran<typename decltype(tag)::type>(data, t); });
+  const auto bytes = static_cast<size_t>(t.bytes());
+  std::vector<std::byte> columns; // of which not all is given
+  const auto fill = [&](std::byte* data) {
+    if (!known.empty())
+      std::memcpy(data, known.data(), known.size());
+    if (known.size() < bytes)
+      rest({data + known.size(), bytes - known.size()});
+  };
+  if (!header.fortran_order) {
+    fill(static_cast<std::byte*>(t.mutable_data()));
+  } else {
+    if (known.size() < bytes) {
+      columns.resize(bytes);
+      fill(columns.data());
+    }
+    visit_width(t.type(), [&](auto tag) {
+      copy_fortran<typename decltype(tag)::type>(columns.empty() ? known.data() : columns.data(), t);
+    });
+  }
   if (t.type() == dtype::boolean) // C++ bools are 0 or 1
     std::for_each_n(t.mutable_data<uint8_t>(), t.size(), [](uint8_t& b) { b = b != 0; });
   return t;

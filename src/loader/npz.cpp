@@ -24,9 +24,22 @@ struct closer {
 };
 using archive_ptr = std::unique_ptr<zip_t, closer>;
 
+/// libzip 1.7 compares the whole directory with each record of its end that the last 64 KiB may hold.
+void check_ends(bytes archive) {
+  constexpr std::string_view mark = "PK\5\6";
+  constexpr size_t end_bytes = 22 + 65'535, max_ends = 16; // a record with the longest comment
+  const bytes last = archive.last(std::min(archive.size(), end_bytes));
+  const std::string_view text(reinterpret_cast<const char*>(last.data()), last.size());
+  size_t ends = 0;
+  for (size_t at = text.find(mark); at != text.npos; at = text.find(mark, at + mark.size()))
+    if (++ends > max_ends)
+      malformed("its directory ends more than once");
+}
+
 archive_ptr open(bytes archive) {
   if (archive.empty()) // libzip takes it for one without entries
     malformed("it is too short");
+  check_ends(archive);
   zip_error_t why;
   zip_error_init(&why);
   zip_source_t* source = zip_source_buffer_create(archive.data(), archive.size(), 0, &why);

@@ -14,6 +14,9 @@ session_service::session_service(std::shared_ptr<shared_service> shared, link_pt
 
 session_service::~session_service() {
   close();
+  // The link's end may come too late to be heard here; installs that wait for weights hold devices until they hear.
+  puller_->close("the worker ends");
+  installs_->end("the worker ends");
 }
 
 void session_service::start() {
@@ -76,6 +79,7 @@ void session_service::on(message& m) {
 
 void session_service::on_closed(const std::string& why) {
   puller_->close(why);
+  installs_->end(why);
   std::vector<served_chunk_ptr> waiting;
   std::vector<served_executions::place> idle;
   {
@@ -94,7 +98,6 @@ void session_service::on_closed(const std::string& why) {
   for (const auto& at : idle)
     shared_->devices[at.device]->end(local(at.execution));
   waiting.clear(); // lets go of their plans
-  installs_->end(why);
   line_->log("left", {{"why", why}});
   when_ended_();
 }

@@ -189,6 +189,7 @@ void attempts::finish(execution& e) {
         e.costs().take_trace(std::chrono::nanoseconds(request.started.time_since_epoch()).count()));
   s_.book.answer(request, std::move(result));
   e.stop();
+  s_.controls.forget(e);
   s_.book.end_all(kept);
   s_.book.drain(e);
 }

@@ -43,11 +43,15 @@ execution_values::execution_values(const planned_model& planned)
     crossings_.push_back({.uses_left = c.uses});
 }
 
+std::span<const carried_pair> execution_values::pairs() const {
+  return pairs_ ? std::span<const carried_pair>(*pairs_) : std::span<const carried_pair>();
+}
+
 std::vector<bool> execution_values::kept_flags() const {
   std::vector<bool> kept(source_.program->outputs.size());
   for (const size_t i : kept_outputs_)
     kept[i] = true;
-  for (const carried_pair& pair : *pairs_)
+  for (const carried_pair& pair : pairs())
     kept[pair.output] = true;
   return kept;
 }
@@ -72,7 +76,7 @@ void execution_values::start(const bound_plan& bound) {
 std::vector<value_ref> execution_values::downloads_of(const chunk& c) {
   // Those that the run keeps live as long as each other: in one piece of memory.
   std::shared_ptr<std::vector<moved_value>> kept;
-  if (!pairs_->empty()) {
+  if (!pairs().empty()) {
     kept = std::make_shared<std::vector<moved_value>>();
     kept->reserve(c.downloads.size());
   }
@@ -111,11 +115,11 @@ void execution_values::hand_on() {
     const crossing_state& value = made_for(pair);
     return value.is_checked && value.uses_left == 1 && is_on_device_alone(*value.made);
   };
-  if (pairs_->empty() || !kept_outputs_.empty() || !std::ranges::all_of(*pairs_, is_ready))
+  if (pairs().empty() || !kept_outputs_.empty() || !std::ranges::all_of(pairs(), is_ready))
     return;
   std::vector<carried_value> made;
-  made.reserve(pairs_->size());
-  for (const carried_pair& pair : *pairs_)
+  made.reserve(pairs().size());
+  for (const carried_pair& pair : pairs())
     made.emplace_back(std::move(made_for(pair).made));
   carried_ = std::make_shared<const std::vector<carried_value>>(std::move(made));
 }
@@ -180,8 +184,8 @@ carried_bundle execution_values::carried() const {
   if (carried_)
     return carried_;
   std::vector<carried_value> made;
-  made.reserve(pairs_->size());
-  for (const carried_pair& pair : *pairs_) {
+  made.reserve(pairs().size());
+  for (const carried_pair& pair : pairs()) {
     const value_ref& value = at(source_.program->outputs[pair.output]).made;
     const bool as_it_is = value && is_on_device_alone(*value);
     made.push_back(as_it_is ? carried_value(value) : carried_value(kept_output(pair.output)));

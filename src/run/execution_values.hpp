@@ -82,9 +82,12 @@ private:
 
   const planned_model& planned_;
   const plan& source_; // of it
-  std::shared_ptr<const std::vector<carried_pair>> pairs_ = carried_values().pairs;
-  std::vector<crossing_state> crossings_; // as `planned_model::crossings`
-  carried_bundle carried_;                // what the run hands on; null if that was not ahead of its end
+  /// Returns what is handed on; nothing unless `keep` has said so.
+  std::span<const carried_pair> pairs() const;
+
+  std::shared_ptr<const std::vector<carried_pair>> pairs_; // null: none, without a count that all sessions share
+  std::vector<crossing_state> crossings_;                  // as `planned_model::crossings`
+  carried_bundle carried_;           // what the run hands on; null if that was not ahead of its end
   std::vector<size_t> kept_outputs_; // those that the run keeps by name, in the order in which the request names them
   uint32_t outputs_missing_ = 0;     // distinct values
   bool is_given_ = false;            // the inputs

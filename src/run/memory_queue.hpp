@@ -38,10 +38,10 @@ public:
   template <class InFlight, class Begin>
   void wake(InFlight&& others_in_flight, Begin&& begin) {
     wakes_ = false;
+    const run_request_ptr ended = std::exchange(ended_, nullptr); // not kept longer: it holds inputs
     if (installed_.others_lack())
       return;
     const std::vector<run_request_ptr> queue = std::exchange(waiting_, {});
-    const run_request_ptr ended = std::exchange(ended_, nullptr);
     auto next = queue.begin();
     for (bool waits = false; next != queue.end() && !waits; ++next)
       if (*next == ended && others_in_flight(ended)) {

@@ -225,6 +225,12 @@ TEST_CASE("hostile .npz archives", "[loader]") {
   method.method = 12;
   CHECK_THAT(wrong(zip({method})), Contains("compression method"));
   CHECK_THAT(wrong("PK"), Contains("not a valid .npz archive"));
+  // Each end of the directory is another walk through it.
+  const std::string archive = zip({good}), end = archive.substr(archive.rfind("PK\5\6"));
+  std::string ends = archive;
+  for (int i = 0; i < 20; ++i)
+    ends += end;
+  CHECK_THAT(wrong(ends), Contains("ends more than once"));
   // Zeros deflate 1000 to 1: a small archive must not ask for all memory, and not by many arrays either.
   auto half = packed("b.npy", npy(dict_of("<f4", "(150000000,)"), std::string(1 << 20, '\0')));
   half.size = 600'000'128;
