@@ -22,9 +22,9 @@ constexpr auto watch_interval = 100ms;
 constexpr auto closing_limit = 2s; // for handlers that are under way
 
 /// CAF's broker without its question for a spawn server: no node spawns actors on another here, and CAF keeps an actor
-/// for each process that it has ever asked. It answers pings after all that it was told before, and sends heartbeats when
-/// it is told to: CAF's own timer for them names the broker as its sender, and a broker keeps its mailbox, so that a
-/// broker with such a message in its mailbox at its end would keep itself alive.
+/// for each process that it has ever asked. It answers pings after all that it was told before, and sends heartbeats
+/// when it is told to: CAF's own timer for them names the broker as its sender, and a broker keeps its mailbox, so that
+/// a broker with such a message in its mailbox at its end would keep itself alive.
 class node_broker final : public caf::io::basp_broker {
 public:
   using basp_broker::basp_broker;

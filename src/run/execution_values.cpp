@@ -16,6 +16,11 @@ std::vector<size_t> kept_outputs(const run_request& request, const planned_model
   return kept;
 }
 
+/// Returns what a run hands on; null: nothing.
+std::span<const carried_pair> elements(const std::shared_ptr<const std::vector<carried_pair>>& pairs) {
+  return pairs ? std::span<const carried_pair>(*pairs) : std::span<const carried_pair>();
+}
+
 /// Whether a value that is filled can be handed on as it is (`carried_value`).
 bool is_on_device_alone(const moved_value& value) {
   return value.resident() && !value.has_host() && !value.away();
@@ -43,15 +48,11 @@ execution_values::execution_values(const planned_model& planned)
     crossings_.push_back({.uses_left = c.uses});
 }
 
-std::span<const carried_pair> execution_values::pairs() const {
-  return pairs_ ? std::span<const carried_pair>(*pairs_) : std::span<const carried_pair>();
-}
-
 std::vector<bool> execution_values::kept_flags() const {
   std::vector<bool> kept(source_.program->outputs.size());
   for (const size_t i : kept_outputs_)
     kept[i] = true;
-  for (const carried_pair& pair : pairs())
+  for (const carried_pair& pair : elements(pairs_))
     kept[pair.output] = true;
   return kept;
 }
@@ -76,7 +77,7 @@ void execution_values::start(const bound_plan& bound) {
 std::vector<value_ref> execution_values::downloads_of(const chunk& c) {
   // Those that the run keeps live as long as each other: in one piece of memory.
   std::shared_ptr<std::vector<moved_value>> kept;
-  if (!pairs().empty()) {
+  if (!elements(pairs_).empty()) {
     kept = std::make_shared<std::vector<moved_value>>();
     kept->reserve(c.downloads.size());
   }
@@ -115,11 +116,11 @@ void execution_values::hand_on() {
     const crossing_state& value = made_for(pair);
     return value.is_checked && value.uses_left == 1 && is_on_device_alone(*value.made);
   };
-  if (pairs().empty() || !kept_outputs_.empty() || !std::ranges::all_of(pairs(), is_ready))
+  if (elements(pairs_).empty() || !kept_outputs_.empty() || !std::ranges::all_of(elements(pairs_), is_ready))
     return;
   std::vector<carried_value> made;
-  made.reserve(pairs().size());
-  for (const carried_pair& pair : pairs())
+  made.reserve(elements(pairs_).size());
+  for (const carried_pair& pair : elements(pairs_))
     made.emplace_back(std::move(made_for(pair).made));
   carried_ = std::make_shared<const std::vector<carried_value>>(std::move(made));
 }
@@ -184,8 +185,8 @@ carried_bundle execution_values::carried() const {
   if (carried_)
     return carried_;
   std::vector<carried_value> made;
-  made.reserve(pairs().size());
-  for (const carried_pair& pair : pairs()) {
+  made.reserve(elements(pairs_).size());
+  for (const carried_pair& pair : elements(pairs_)) {
     const value_ref& value = at(source_.program->outputs[pair.output]).made;
     const bool as_it_is = value && is_on_device_alone(*value);
     made.push_back(as_it_is ? carried_value(value) : carried_value(kept_output(pair.output)));

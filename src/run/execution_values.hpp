@@ -81,10 +81,7 @@ private:
   void hand_on();
 
   const planned_model& planned_;
-  const plan& source_; // of it
-  /// Returns what is handed on; nothing unless `keep` has said so.
-  std::span<const carried_pair> pairs() const;
-
+  const plan& source_;                                     // of it
   std::shared_ptr<const std::vector<carried_pair>> pairs_; // null: none, without a count that all sessions share
   std::vector<crossing_state> crossings_;                  // as `planned_model::crossings`
   carried_bundle carried_;           // what the run hands on; null if that was not ahead of its end

@@ -3,8 +3,8 @@
 #include "base/error.hpp"
 #include "cost/cost_model.hpp"
 #include "graph/bodies.hpp"
-#include "ops/onnx/control.hpp"
 #include "ops/evaluate.hpp"
+#include "ops/onnx/control.hpp"
 #include "plan/estimate/gpu_support.hpp"
 
 #include <algorithm>
