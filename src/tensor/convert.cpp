@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
@@ -84,30 +85,28 @@ void encode_packed(const buffer<Hub>& in, int64_t begin, int64_t count, const mu
   }
 }
 
-/// Returns a number's text. Floats of up to 32 bits have eight digits, as ONNX Runtime writes them; float64 has the
-/// shortest text that reads back the same.
+/// Returns a number's text; of a float, the shortest that reads back the same.
 template <class Hub>
-std::string to_text(Hub value, dtype from) {
+std::string to_text(Hub value) {
   if constexpr (std::is_floating_point_v<Hub>) {
     if (value != value)
       return "NaN";
     if (std::isinf(value))
       return value > 0 ? "INF" : "-INF";
-    if (from != dtype::float64)
-      return fmt::format("{:.8g}", value);
+    char text[32];
+    return {text, std::to_chars(text, std::end(text), value, std::chars_format::general).ptr};
   }
   return fmt::format("{}", value);
 }
 
 template <class Hub>
-void encode(const buffer<Hub>& in, int64_t begin, int64_t count, const mutable_view& to, dtype from,
-            const small_float_rule& rule) {
+void encode(const buffer<Hub>& in, int64_t begin, int64_t count, const mutable_view& to, const small_float_rule& rule) {
   const auto copy = [&](auto* data, auto make) {
     for (int64_t i = 0; i < count; ++i)
       data[begin + i] = make(in[i]);
   };
   if (to.type == dtype::string)
-    copy(to.as<std::string>(), [&](Hub x) { return to_text(x, from); });
+    copy(to.as<std::string>(), [&](Hub x) { return to_text(x); });
   else if (to.type == dtype::boolean)
     copy(to.as<uint8_t>(), [](Hub x) { return static_cast<uint8_t>(x != 0); });
   else if (to.type == dtype::float4e2m1)
@@ -137,7 +136,7 @@ void convert_through(const const_view& from, const mutable_view& to, const small
     for (int64_t b = first; b < last; ++b) {
       const int64_t length = std::min(block, count - b * block);
       decode(from, b * block, length, hub);
-      encode(hub, b * block, length, to, from.type, rule);
+      encode(hub, b * block, length, to, rule);
     }
   });
 }
@@ -197,7 +196,7 @@ void convert_text(const const_view& from, const mutable_view& to, const small_fl
     const int64_t length = std::min(block, count - i);
     for (int64_t k = 0; k < length; ++k)
       hub[k] = parse<Hub>(from.as<std::string>()[i + k]);
-    encode(hub, i, length, to, from.type, rule);
+    encode(hub, i, length, to, rule);
   }
 }
 

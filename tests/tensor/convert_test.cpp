@@ -42,8 +42,8 @@ TEST_CASE("integers wrap into narrower ones", "[tensor]") {
 TEST_CASE("numbers become text and back", "[tensor]") {
   CHECK(converted<float, std::string>({"1.5", "-3", "-INF"}) == std::vector<float>{1.5f, -3.f, -infinity});
   CHECK(converted<std::string, int64_t>({-12}) == std::vector<std::string>{"-12"});
-  CHECK(converted<std::string, float>({1, 0.5f, -2.25f, 1e10f, 2e7f, 1 / 3.f, -0.f, -infinity}) ==
-        std::vector<std::string>{"1", "0.5", "-2.25", "1e+10", "20000000", "0.33333334", "-0", "-INF"});
+  CHECK(converted<std::string, float>({1, 0.5f, -2.25f, 1e10f, 0.6048455f, 1 / 3.f, -0.f, -infinity}) ==
+        std::vector<std::string>{"1", "0.5", "-2.25", "1e+10", "0.6048455", "0.33333334", "-0", "-INF"});
   tensor truth(dtype::boolean, {}), text(dtype::string, {});
   *static_cast<uint8_t*>(truth.mutable_ref().data) = 1;
   convert(truth.view(), text.mutable_ref());
