@@ -110,7 +110,7 @@ void session_installs::finish(const remote::install& order, lent_plan_ptr made, 
   {
     const std::lock_guard lock(mutex_);
     const lent_key key(order.bound_plan, order.device);
-    if (made && !ended_) // else it is retired below, when nobody holds it
+    if (made && !ended_) // else it is retired below, with its last reference
       lent_[key] = std::move(made);
     else
       lent_.erase(key);

@@ -125,8 +125,7 @@ std::optional<uint32_t> attempts::take_slot(const execution& e, const bound_plan
     return slot;
   const auto request = run_request_ptr(e.request()); // the execution ends here, if it waits
   if (!s_.book.others_in_flight(request) && !s_.installed.waits())
-    return s_.installed.take_slot_anyway(bound,
-                                         e.planned()); // nothing else could be freed: the device has the last word
+    return s_.installed.take_slot_anyway(bound, e.planned()); // nothing else could be freed: the device decides
   otherwise_.wait(request);
   return std::nullopt;
 }

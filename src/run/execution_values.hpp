@@ -76,7 +76,7 @@ private:
   /// keeps it and that is not null.
   value_ref value_to_make(value_id v, const std::shared_ptr<std::vector<moved_value>>& together) const;
   void check_made(value_id v, const bound_plan& bound) const;
-  /// Moves what the run hands on to `carried_` if all of it is there, on a device alone, and nobody else wants it: so
+  /// Moves what the run hands on to `carried_` if all of it is there, on a device alone, and not wanted elsewhere: so
   /// no reference to it is counted, which the next run's threads do at that time.
   void hand_on();
 

@@ -15,7 +15,7 @@ public:
   /// Returns those that plans use now, as indices among the engine's devices.
   const std::vector<size_t>& usable() const { return usable_; }
   std::vector<device_info> infos() const;
-  /// Returns whether a plan is for the devices as they are: none of them has been removed since.
+  /// Returns whether a plan is for the devices as they are: all of its devices are still there.
   bool are_of(const planned_model& planned) const { return planned.devices == usable_; }
   /// Returns whether plans may use a device (an index among the engine's devices), as long as it lives.
   bool may_use(size_t device) const { return allows(devices_[device]); }

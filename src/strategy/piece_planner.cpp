@@ -6,7 +6,7 @@ namespace troupe {
 
 namespace {
 
-/// The most rows of what waits that a piece may have, whoever runs it.
+/// Returns the most waiting rows that a piece may have, on any replica.
 int64_t offered(const waiting_rows& w) {
   return w.use == row_use::cut && w.most > 0 ? std::min(w.rows, w.most) : w.rows;
 }
@@ -20,7 +20,7 @@ std::optional<run_time> piece_planner::start_all(run_time now) {
     look_again.reset();
     if (const waiting_rows* w = queue_.head(request_queue::shared))
       more = start_shared(*w, now, look_again);
-    // Whoever has rows of its own does not wait for the others. On its fair turn it looks at all that waits, so that
+    // A replica with rows of its own does not wait for the others. On its fair turn it looks at all rows, so that
     // replicas that are busy with their own rows cannot leave the shared ones to each other for ever.
     const replica_roster& replicas = dispatcher_.replicas();
     for (size_t r = 0; r < replicas.size(); ++r)
