@@ -1,12 +1,15 @@
-// The short way of a message between threads that are awake: waking one takes 20 to 90 µs on a virtual machine, a small
-// run on a GPU 50.
+// The short way of a message between threads that are awake: waking a thread takes 20 to 90 µs on a virtual machine,
+// and a small run on a GPU takes 50.
 //
-// - `send_here`: the receiver, a scheduled actor, handles the message on the sender's thread if it is idle. For threads that run no actor (callers, waiters of
-//   devices) or whose actor has nothing else to do. The receiver's handlers must not block; what it sends meanwhile to scheduled actors goes to the scheduler.
-// - `lent_thread`: a caller that looks for its answer runs the actor that it waits for. What the actor uses is in that thread's cache: a coordinator that came and
-//   went with the threads of callers and devices would fetch it twice a run, which takes longer than what it does with it.
-// - `look_until`: looks again and again for a few milliseconds, as the thread that waits for a GPU does, before a thread blocks. Only if there are cores to spare.
-//   Meanwhile it helps threads that share their work (base/shared_work.hpp): the caller of a run helps to write its inputs.
+// - `send_here`: the receiver, a scheduled actor, handles the message on the sender's thread if it is idle. For threads
+//   that run no actor (callers, waiters of devices) or whose actor has nothing else to do. The receiver's handlers must
+//   not block; its messages to scheduled actors go to the scheduler meanwhile.
+// - `lent_thread`: a caller that looks for its answer runs the actor that it waits for. What the actor uses is in that
+//   thread's cache: a coordinator that came and went with the threads of callers and devices would fetch it twice a
+//   run, which takes longer than what it does with it.
+// - `look_until`: looks again and again for a few milliseconds, as the thread that waits for a GPU does, before a
+//   thread blocks. It does so only if there are cores to spare. Meanwhile the thread helps others that share their work
+//   (base/shared_work.hpp): the caller of a run helps to write its inputs.
 #pragma once
 
 #include "base/cpu_relax.hpp"

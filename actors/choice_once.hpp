@@ -1,8 +1,9 @@
 // A choice that is made once, on a thread of its own, however many requests wait for it.
 //
-// The first request that asks has it made for what it says. Others wait: none beyond its own time limit or stop token,
-// whichever request makes it. If it fails, the one that it was made for ends with the failure, and one of the others
-// has it made anew. A request that gives up leaves it going on, for those that come later. Thread-safe.
+// The choice is made for the first request that asks, by what that request says. Others wait, each no longer than its
+// own time limit and stop token allow. If the choice fails, the request that it was made for ends with the failure, and
+// the choice is made anew for one of the others. If a request gives up, the choice goes on for those that come later.
+// Thread-safe.
 #pragma once
 
 #include "troupe/error.hpp"

@@ -1,4 +1,4 @@
-// What this project's own command, tests and benchmarks get of engines and sessions beyond the public headers: hooks,
+// What this project's own command, tests and benchmarks get from engines and sessions beyond the public headers: hooks,
 // plans, and devices with all that planning knows about them. Not installed.
 #pragma once
 

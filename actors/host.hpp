@@ -1,8 +1,8 @@
 // The devices of an engine: opens them, each in an actor of its own, and closes them. Devices of other hosts join and
 // are lost meanwhile.
 //
-// The only place that makes concrete devices of this process: `factory_of` has a case for each kind.
-// Thread-safe once `open_devices` has returned, but for `open`: one thread at a time.
+// The only place that makes concrete devices of this process: `factory_of` has a case for each kind. Thread-safe once
+// `open_devices` has returned, except `open`, which one thread calls at a time.
 #pragma once
 
 #include "actors/device_actor.hpp"

@@ -6,12 +6,12 @@
 //   engine ──submit_request──▶ stream ──run──▶ coordinator of each replica; piece_ran comes back
 //                   coordinator ──plan_wanted──▶ planner ──planned──▶ coordinator
 //
-// How a device actor ends is told by CAF itself (down_msg). Orders and their answers are those of the session machine
+// CAF itself tells how a device actor has ended (down_msg). Orders and their answers are those of the session machine
 // (run/commands.hpp). Messages from one actor to another arrive in the order in which they were sent: a chunk may
 // follow the install of its plan without waiting for the answer. Errors are values (`failure`); what a handler throws
-// ends at the actor's entry (entry.hpp). Messages stay inside the process and are not serialised: what other hosts are
-// told, src/remote says. They hold only ids, plain data, references to values and shared immutable plans, but for what
-// answers a caller (`run`, `plan_query`: the caller's promise; `plan_wanted`).
+// ends at the actor's entry (entry.hpp). Messages stay inside the process and are not serialised: src/remote has the
+// messages to other hosts. They hold only ids, plain data, references to values and shared immutable plans, except for
+// what answers a caller (`run`, `plan_query`: the caller's promise; `plan_wanted`).
 #pragma once
 
 #include "actors/pending.hpp"

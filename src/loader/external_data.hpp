@@ -2,8 +2,8 @@
 //
 // A location is relative to the folder that the model's own path names, and as it is written it must stay inside: a
 // model from a stranger must not be able to name other files of this machine. Symbolic links are the user's own, and
-// are followed (the Hugging Face cache keeps models and their data as links). A path is opened once, and what was
-// opened is what is checked and read.
+// are followed (the Hugging Face cache keeps models and their data as links). A path is opened once: the opened file is
+// the one that is checked and read.
 #pragma once
 
 #include "loader/mapped_file.hpp"

@@ -1,4 +1,4 @@
-// What a model file says beside the model: its version, and what troupe has no use for.
+// What a model file says beside the model: its version, and facts that troupe does not use.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Finds out what a file is that a user took for a model or a tensor.
+// Finds out what kind of file a user took for a model or a tensor.
 #pragma once
 
 #include "base/error.hpp"

@@ -1,6 +1,6 @@
 // Times that another host took, on this process's clock.
 //
-// What the host's clock is ahead is estimated as NTP does it (RFC 5905, sections 8 and 10): an exchange of messages
+// How far the host's clock is ahead is estimated as NTP does it (RFC 5905, sections 8 and 10): an exchange of messages
 // bounds it to an interval as long as the messages were on their way, and of all exchanges the one with the shortest
 // interval counts. An estimate grows worse as the clocks drift apart, so that a later exchange, of a measurement or of
 // a traced chunk, takes its place.

@@ -1,4 +1,4 @@
-// Who hears what a host says of its devices. Thread-safe; nothing is called under the lock.
+// The listeners to what a host says of its devices. Thread-safe; nothing is called under the lock.
 #pragma once
 
 #include "remote/messages.hpp"

@@ -2,8 +2,8 @@
 //
 // `remote_device` (remote_device.hpp) is what runs chunks there; all remote devices of a host share its client. When
 // the link ends, everything that waits for an answer gets `errc::device_lost`, naming the host, and the client never
-// comes back: a host that returns gets a new client, with devices of their own. So nothing that an old link might still
-// carry can reach a new one. Thread-safe. No callback is called under the lock.
+// comes back: a host that returns gets a new client and new devices. So nothing that an old link might still carry can
+// reach a new one. Thread-safe. No callback is called under the lock.
 #pragma once
 
 #include "remote/device_news.hpp"

@@ -1,5 +1,5 @@
-// A bound plan that a session has on a device of the worker: there as long as this lives, so chunks that run by it hold
-// it.
+// A bound plan that a session has on a device of the worker. The device keeps the plan as long as this object lives, so
+// chunks that run by the plan hold the object.
 #pragma once
 
 #include "remote/served_device.hpp"

@@ -1,5 +1,5 @@
-// A connection to another host, as the rest of this folder sees it: frames of bytes, in order, until it ends. What
-// carries them is somebody else's (actors/network); a test joins two ends in memory.
+// A connection to another host, as the rest of this folder sees it: frames of bytes, in order, until it ends.
+// actors/network carries the frames; a test joins two ends in memory.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What the link to a host does, and how far the host's clock is ahead: measured by questions that it answers at once.
+// How fast the link to a host is, and how far the host's clock is ahead: measured by questions that the host answers at
+// once.
 #pragma once
 
 #include "remote/clocks.hpp"

@@ -1,10 +1,10 @@
 // The weights of the models in a folder, by content hash: a worker that has a model's file need not be sent its
 // weights.
 //
-// Hashing reads everything, so the hashes of each model are kept in an index file and only made when nothing known
-// fits: a model is known by its size and time of change, and those of the files beside it that are no models, where its
-// weights may be. The index is a hint: what is taken from a model is compared with its hash. Models that cannot be
-// loaded have no weights. Thread-safe.
+// Hashing reads everything, so the hashes of each model are kept in an index file, and made again only if no entry
+// fits. An entry fits if the model has its size and time of change, and if the files beside it that are no models,
+// where its weights may be, have theirs. The index is a hint: what is taken from a model is compared with its hash.
+// Models that cannot be loaded have no weights. Thread-safe.
 #pragma once
 
 #include "base/hash.hpp"

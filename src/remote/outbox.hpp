@@ -1,6 +1,6 @@
-// What a session's process offers to its workers: values, encoded plans, and the weights that these name; and who makes
-// the memory of what comes from them. One for all links, so that a plan is encoded once however many workers run parts
-// of it.
+// What a session's process offers to its workers: values, encoded plans, and the weights that plans name. It also has
+// the maker of tensors for values that come from workers. There is one outbox for all links, so a plan is encoded once,
+// however many workers run parts of it.
 #pragma once
 
 #include "plan/plan.hpp"

@@ -1,4 +1,4 @@
-// How long a plan may be that travels to a worker.
+// The largest size of a plan that travels to a worker.
 #pragma once
 
 #include "graph/graph.hpp"

@@ -4,8 +4,8 @@
 // A worker takes no session's word for the order of its chunks. Each execution is held to its plan on each device of
 // the worker, by the code that a session itself goes by (`ready_set`): chunks of other devices count as run as soon as
 // they could have been, since what they make comes with the chunks here. A slot belongs to one execution until its last
-// chunk of the segment has ended. An execution that failed on one device has failed on all, and nothing of it runs,
-// until it is ended. Not thread-safe.
+// chunk of the segment has ended. An execution that failed on one device has failed on all: no chunk of it runs
+// until the session ends the execution. Not thread-safe.
 #pragma once
 
 #include "device/device.hpp"

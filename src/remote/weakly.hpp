@@ -1,4 +1,4 @@
-// Callbacks to objects that may be gone when they are called: links and hosts speak as long as they live.
+// Callbacks to objects that may be gone when the callback comes: links and hosts call as long as they live.
 #pragma once
 
 #include <memory>

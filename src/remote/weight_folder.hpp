@@ -1,8 +1,8 @@
 // Weights on disk: one file for each content hash, named by its digits, the bytes and nothing else.
 //
 // A file is written under another name and renamed when it is whole, and never changed afterwards; so several processes
-// may share a folder, and what one of them removes stays readable for those that have it mapped. The files that were
-// used the longest ago leave when the folder is over its limit; the time of use is the files' access time, which is set
+// may share a folder, and what one of them removes stays readable for those that have it mapped. The least recently
+// used files are removed when the folder is over its limit; the time of use is the files' access time, which is set
 // here, because the time of change tells whether a file is still the one that was checked (mapped_file::identity).
 // Folder 0700, files 0600. Nothing here trusts what it reads: the caller compares hashes. Thread-safe.
 #pragma once

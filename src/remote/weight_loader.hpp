@@ -1,7 +1,7 @@
-// The large leaves of one session's plans on a worker. They come from here, if a model of the owner has them, or the
-// weight store and the session shows that it has them too (knowing a weight's name is not having it); else from where
-// the session's process says: itself, or another worker. What has come is offered to other workers, under keys that
-// only those know whom the session's process tells.
+// The large leaves of one session's plans on a worker. A leaf is taken from a model of the owner if one has it. It is
+// taken from the weight store if the session shows that it has the leaf too: knowing a weight's name is not having the
+// weight. Else it comes from the source that the session's process names: itself, or another worker. Leaves that have
+// come are offered to other workers, under keys that only the session's process tells them.
 #pragma once
 
 #include "remote/session_line.hpp"

@@ -3,9 +3,9 @@
 //
 // A worker that lacks a weight asks (`want_weight`) and is told a source: this process, or a worker that has the
 // weight. A worker gives a weight to one other at a time, and this process only to the first that asks, so a weight
-// spreads like a tree; who asks meanwhile waits for an answer. It waits for a transfer that is going on: each ends by a
-// message of the receiver's or by its leaving, so no worker waits for ever. A worker whose source has failed gets the
-// weight from this process, and is not told that source again unless the source merely had the weight no more.
+// spreads like a tree; a worker that asks meanwhile waits for an answer. It waits for a transfer that is going on. Each
+// transfer ends when its receiver says so or leaves, so no worker waits for ever. A worker whose source has failed gets
+// the weight from this process, and is not told that source again unless the source merely had the weight no more.
 #pragma once
 
 #include "remote/messages.hpp"

@@ -5,11 +5,11 @@
 // graph is near-linear. Nodes whose outputs have no reader any more go at once, except those that define data-dependent
 // dims.
 //
-// Every node that a pass makes is inferred as it enters the graph: values that it alone makes are what inference says,
-// and a node that takes the place of others is refused unless inference gives it the types and dims of the values that
-// it takes over. So a pass that claims too much (groups that do not divide the channels, a function of floats for
-// integers) leaves the graph as it was, and no value keeps a constant, or dims, of one that it was copied from: passes
-// name new values, and state nothing else of them.
+// Every node that a pass makes is inferred as it enters the graph. Values that only this node makes get the types and
+// dims that inference gives. A node that takes the place of others is refused unless inference gives it the types and
+// dims of the values that it takes over. So a pass that claims too much (groups that do not divide the channels, a
+// function of floats for integers) leaves the graph as it was, and no value keeps a constant, or dims, of one that it
+// was copied from: passes name new values, and state nothing else of them.
 //
 // Invariant: graph outputs keep their value (id and name).
 #pragma once

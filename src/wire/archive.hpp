@@ -10,8 +10,8 @@
 // that have a `visit` in their own namespace or in this one. Numbers are little endian, counts have 32 bits.
 //
 // Bytes come from other hosts and may be anything. Reading throws `errc::invalid_input`, saying what and at which byte;
-// a count is refused before anything is allocated if the bytes that are left cannot hold the elements. Nothing recurses
-// by what bytes say.
+// a count is refused before anything is allocated if the bytes that are left cannot hold the elements. No function
+// recurses as deep as bytes say.
 #pragma once
 
 #include "base/error.hpp"

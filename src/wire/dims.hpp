@@ -1,7 +1,7 @@
 // Symbolic dims as flat tables: atoms, each of which refers to earlier ones only, and lists of dims, each distinct one
 // once.
 //
-// What is read is made again by the dims' own operators, so that it is canonical and bound by their limits
+// Dims that are read are made again by their own operators, so they are canonical and within the limits of these
 // (base/limits.hpp), and nothing here recurses.
 #pragma once
 

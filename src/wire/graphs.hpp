@@ -1,4 +1,5 @@
-// The program of a plan as flat tables: what running it needs. What only loading and rewriting look at is left out.
+// The program of a plan as flat tables: all that running it needs. Fields that only loading and rewriting look at are
+// left out.
 #pragma once
 
 #include "wire/dims.hpp"

@@ -1,8 +1,8 @@
 // Plans and bindings as bytes.
 //
 // What runs on other hosts names chunks, nodes and values by id, so the plan there must be the same down to every id.
-// It travels as what its chunks follow from: the program with its nodes placed, ordered and cut, and the devices. All
-// else is derived there by the planner's own code (`restore_plan`), and a fingerprint of the result is compared:
+// Only what its chunks follow from travels: the program with its nodes placed, ordered and cut, and the devices. The
+// other host derives the rest by the planner's own code (`restore_plan`), and a fingerprint of the result is compared:
 // versions that would derive another plan refuse to work together.
 //
 // The bodies of control flow do not travel with the plan around them; where they run they are plans like any other.

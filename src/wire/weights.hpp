@@ -1,9 +1,10 @@
-// Weight recipes as a flat table: leaves and steps, each step after what it is computed from, what is shared once.
+// Weight recipes as a flat table: leaves and steps, each step after the entries that it is computed from, each shared
+// entry once.
 //
-// Leaves of up to `inline_bytes` travel with the table; larger ones are named by the hash of their content, and their
-// bytes are asked for by who needs them. What shape inference may look into is small: it travels computed, so that
-// inference over there never runs a recipe. On the other side all keys are made of content: sessions that send equal
-// weights share them.
+// Leaves of up to `inline_bytes` travel with the table; larger ones are named by the hash of their content, and the
+// host that needs their bytes asks for them. Weights that shape inference may look into are small: they travel
+// computed, so inference on the other host never runs a recipe. There all keys are made of content: sessions that send
+// equal weights share them.
 #pragma once
 
 #include "wire/tensors.hpp"
