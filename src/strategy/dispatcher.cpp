@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace troupe {
 
@@ -38,19 +37,20 @@ dispatcher::dispatcher(const machine_options& options, const request_queue& queu
 
 void dispatcher::join(size_t replica, const replica_figures& figures) {
   replicas_.join(replica, figures);
-  forget_debts();
+  forget();
 }
 
 std::vector<piece_id> dispatcher::lose(size_t replica, const std::string& why) {
   std::vector<piece_id> pieces = replicas_.lose(replica, why);
-  forget_debts();
+  forget();
   return pieces;
 }
 
-void dispatcher::forget_debts() {
+void dispatcher::forget() {
   for (replica& r : replicas_.all())
     r.owed = 0;
   next_.reset();
+  shares_.forget();
 }
 
 bool dispatcher::cuts_into_shares() const {
@@ -60,50 +60,47 @@ bool dispatcher::cuts_into_shares() const {
 std::vector<int64_t> dispatcher::share(int64_t rows, run_time now) {
   if (host_)
     return host_->share(view(now), rows);
+  next_.reset();
+  return is_static() ? static_shares(rows) : adaptive_shares(rows, now);
+}
+
+std::vector<int64_t> dispatcher::static_shares(int64_t rows) {
   std::vector<share_figures> figures;
-  for (size_t i = 0; i < replicas_.size(); ++i) {
-    const replica& r = replicas_[i];
-    const replica_figures& f = (how_ == distribution::weighted ? r.predicted : r.speed).figures();
-    const double waiting = static_cast<double>(queue_.rows(request_queue::lane_of(i)));
+  for (const replica& r : replicas_.all()) {
+    const replica_figures& f = r.predicted.figures();
     if (!r.living)
       figures.push_back({.begins_after = -1});
     else if (how_ == distribution::round_robin)
       figures.push_back({.row_seconds = 1});
-    else if (how_ == distribution::weighted)
-      figures.push_back({.begins_after = f.fixed_seconds, .row_seconds = f.row_seconds});
     else
-      figures.push_back({.begins_after = replicas_.load(r, now) + waiting * f.row_seconds + f.fixed_seconds,
-                         .row_seconds = f.row_seconds});
+      figures.push_back({.begins_after = f.fixed_seconds, .row_seconds = f.row_seconds});
   }
   std::vector<double> wanted = shares_that_end_together(static_cast<double>(rows), figures);
-  if (is_static())
-    for (size_t i = 0; i < wanted.size(); ++i)
-      wanted[i] += replicas_[i].owed;
+  if (rows >= 8 * static_cast<int64_t>(replicas_.size())) // a row more or less is little: no new number of rows for it
+    return whole_shares(rows, wanted);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    wanted[i] += replicas_[i].owed;
   std::vector<int64_t> whole = whole_shares(rows, wanted);
-  if (is_static())
-    for (size_t i = 0; i < wanted.size(); ++i)
-      replicas_[i].owed = wanted[i] - static_cast<double>(whole[i]);
-  next_.reset();
-  return how_ == distribution::adaptive ? steady(std::move(whole), figures) : whole;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    replicas_[i].owed = wanted[i] - static_cast<double>(whole[i]);
+  return whole;
 }
 
-std::vector<int64_t> dispatcher::steady(std::vector<int64_t> best, std::span<const share_figures> figures) {
-  constexpr double worse = 1.05;
-  const auto sum = [](const std::vector<int64_t>& shares) {
-    return std::accumulate(shares.begin(), shares.end(), int64_t{0});
-  };
-  const auto ends = [&](const std::vector<int64_t>& shares) {
-    double last = 0;
-    for (size_t i = 0; i < shares.size(); ++i)
-      if (shares[i] > 0 && figures[i].begins_after < 0)
-        return std::numeric_limits<double>::infinity(); // it is lost
-      else if (shares[i] > 0)
-        last = std::max(last, figures[i].begins_after + static_cast<double>(shares[i]) * figures[i].row_seconds);
-    return last;
-  };
-  if (shares_.size() != best.size() || sum(shares_) != sum(best) || ends(shares_) > worse * ends(best))
-    shares_ = std::move(best);
-  std::vector<int64_t> given = shares_;
+std::vector<int64_t> dispatcher::adaptive_shares(int64_t rows, run_time now) {
+  std::vector<sharing_replica> all;
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    const replica& r = replicas_[i];
+    const replica_figures& f = r.speed.figures();
+    const double waiting = static_cast<double>(queue_.rows(request_queue::lane_of(i))) * f.row_seconds;
+    sharing_replica& each = all.emplace_back();
+    each.sizes = r.sizes;
+    each.size_seconds = r.speed.size_seconds();
+    if (!r.living)
+      continue;
+    each.idle = {.begins_after = f.fixed_seconds, .row_seconds = f.row_seconds};
+    each.now = {.begins_after = replicas_.load(r, now) + waiting + f.fixed_seconds, .row_seconds = f.row_seconds};
+  }
+  std::vector<int64_t> given = shares_.next(rows, all);
   for (size_t i = 0; i < given.size(); ++i) {
     replica& r = replicas_[i];
     if (!r.living)
@@ -115,8 +112,7 @@ std::vector<int64_t> dispatcher::steady(std::vector<int64_t> best, std::span<con
     if (!r.absence.is_long(r.speed))
       continue;
     r.absence.end_for_trial();
-    ++given[i];
-    --*std::max_element(given.begin(), given.end());
+    given = shares_.with(i, rows, given);
   }
   return given;
 }
@@ -206,7 +202,7 @@ dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, run_ti
       continue;
     if (r.in_flight.empty() && r.absence.is_long(r.speed))
       return {.replica = i, .look_again = {}};
-    const int64_t taken = may_be_cut ? cut(r, rows, all_speeds) : rows;
+    const int64_t taken = may_be_cut ? cut(r, rows, rows, all_speeds) : rows;
     const double begins = replicas_.load(r, now) +
                           static_cast<double>(queue_.rows(request_queue::lane_of(i))) * r.speed.figures().row_seconds;
     const double ends = begins + r.speed.seconds(static_cast<double>(taken));
@@ -257,18 +253,23 @@ double dispatcher::rows_per_second(int64_t rows) const {
   return all;
 }
 
-int64_t dispatcher::cut(size_t replica, int64_t offered) const {
+int64_t dispatcher::cut(size_t replica, int64_t offered, int64_t left) const {
   if (host_)
     return std::min(chosen_rows_, offered);
-  return cut(replicas_[replica], offered, rows_per_second(offered));
+  return cut(replicas_[replica], offered, left, rows_per_second(offered));
 }
 
-int64_t dispatcher::cut(const replica& r, int64_t offered, double all_speeds) const {
+int64_t dispatcher::cut(const replica& r, int64_t offered, int64_t left, double all_speeds) const {
   const int64_t most = micro_batch_ > 0 ? std::min(micro_batch_, offered) : offered;
   if (how_ != distribution::stealing)
     return most;
   const double part = rows_per_second_of(r.speed, most) / all_speeds;
-  return guided_piece(static_cast<double>(queue_.rows(request_queue::shared)), part, min_piece_, most);
+  const int64_t limit = micro_batch_ > 0 ? micro_batch_ : std::numeric_limits<int64_t>::max();
+  return guided_piece({.waiting = static_cast<double>(queue_.rows(request_queue::shared)),
+                       .left = left,
+                       .least = min_piece_,
+                       .most = left > offered ? most : limit},
+                      part, r.sizes);
 }
 
 } // namespace troupe

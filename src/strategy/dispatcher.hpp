@@ -17,7 +17,7 @@
 
 #include "strategy/replica_roster.hpp"
 #include "strategy/request_queue.hpp"
-#include "strategy/shares.hpp"
+#include "strategy/steady_shares.hpp"
 #include "strategy/strategy_host.hpp"
 
 namespace troupe {
@@ -35,9 +35,8 @@ public:
 
   /// Returns whether a request is cut into one share for each replica.
   bool cuts_into_shares() const;
-  /// Returns how many of `rows` each replica should get, and remembers what was rounded off. `adaptive` shares stay as
-  /// they were for the last request of as many rows if that ends it at most a twentieth later: for other dims replicas
-  /// must bind their plans anew.
+  /// Returns how many of `rows` each replica should get. `adaptive` shares are `steady_shares`. Static ones of many
+  /// rows are the same each time; of few rows, what is rounded off is remembered.
   std::vector<int64_t> share(int64_t rows, run_time now);
 
   struct choice {
@@ -48,8 +47,8 @@ public:
   choice choose(int64_t rows, bool may_be_cut, run_time now);
   /// A replica has taken rows of the shared lane that were not shares.
   void took(size_t replica, int64_t rows);
-  /// Returns how many rows a replica should cut from `offered` of them.
-  int64_t cut(size_t replica, int64_t offered) const;
+  /// Returns how many rows a replica should cut from `offered` of a request of which so many are left.
+  int64_t cut(size_t replica, int64_t offered, int64_t left) const;
 
 private:
   using replica = replica_roster::replica;
@@ -64,10 +63,11 @@ private:
   choice choose_late(int64_t rows, bool may_be_cut, run_time now) const;
   /// Returns the rows a second of all living replicas together, in pieces of so many.
   double rows_per_second(int64_t rows) const;
-  int64_t cut(const replica& r, int64_t offered, double all_speeds) const;
-  void forget_debts();
-  /// Returns the last shares of `rows` if they are about as good as `best`, else that.
-  std::vector<int64_t> steady(std::vector<int64_t> best, std::span<const share_figures> figures);
+  int64_t cut(const replica& r, int64_t offered, int64_t left, double all_speeds) const;
+  /// Forgets what replicas are owed, and the shares that they had.
+  void forget();
+  std::vector<int64_t> static_shares(int64_t rows);
+  std::vector<int64_t> adaptive_shares(int64_t rows, run_time now);
 
   const distribution how_;
   const size_t depth_;
@@ -76,7 +76,7 @@ private:
   replica_roster replicas_;
   std::optional<size_t> next_;          // whose turn it is, of static distributions, once asked
   size_t last_ = SIZE_MAX;              // who had it before; of `round_robin`
-  std::vector<int64_t> shares_;         // the last ones, of `adaptive`
+  steady_shares shares_;                // of `adaptive`
   std::unique_ptr<strategy_host> host_; // of `plug_in`
   std::vector<strategy_replica> shown_; // to it
   int64_t chosen_rows_ = 0;             // by its last choice

@@ -95,7 +95,7 @@ planned_piece piece_planner::plan_piece(size_t replica, const waiting_rows& firs
     for (const waiting_rows* w : piece.rows_of)
       piece.rows += w->rows;
   } else if (first.use == row_use::cut && first.lane == request_queue::shared) {
-    piece.rows = dispatcher_.cut(replica, piece.rows);
+    piece.rows = dispatcher_.cut(replica, piece.rows, first.rows);
   } else if (first.use == row_use::cut && micro_batch_ > 0) {
     piece.rows = std::min(piece.rows, micro_batch_);
   }

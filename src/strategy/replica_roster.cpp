@@ -11,6 +11,8 @@ namespace troupe {
 namespace {
 
 constexpr size_t losses_that_count = 3;
+constexpr size_t sizes_that_count = 256;
+constexpr size_t prepared_that_count = 32; // in a row, until they are thought to be the rule
 
 double seconds_between(run_time from, run_time to) {
   return std::chrono::duration<double>(to - from).count();
@@ -68,7 +70,12 @@ failure replica_roster::device_lost(size_t replica) const {
 void replica_roster::start(size_t replica, piece_id piece, int64_t rows, run_time now) {
   replica_roster::replica& r = replicas_[replica];
   r.turns = is_fair_turn(replica) ? 0 : r.turns + 1;
-  r.in_flight.push_back({piece, rows, now});
+  const bool is_first = std::find(r.sizes.begin(), r.sizes.end(), rows) == r.sizes.end();
+  if (is_first && r.sizes.size() == sizes_that_count)
+    r.sizes.erase(r.sizes.begin());
+  if (is_first)
+    r.sizes.push_back(rows);
+  r.in_flight.push_back({piece, rows, now, is_first});
 }
 
 void replica_roster::end(size_t replica, piece_id piece, ending how, run_time now) {
@@ -77,9 +84,13 @@ void replica_roster::end(size_t replica, piece_id piece, ending how, run_time no
       std::find_if(r.in_flight.begin(), r.in_flight.end(), [&](const flying_piece& f) { return f.piece == piece; });
   expects(p != r.in_flight.end(), "a piece ends on the replica that has it");
   // Pieces of a replica run one after the other, so its time is that since the one before ended.
-  if (how == ending::done) {
+  if (how == ending::done || how == ending::unusual) {
     const double rows = static_cast<double>(p->rows), seconds = seconds_between(std::max(p->started, r.last_end), now);
-    if (r.absence.take_trial())
+    r.prepared_last = p->is_first || how == ending::unusual ? r.prepared_last + 1 : 0;
+    // Such a piece says how fast the replica is only if it was no slower than expected, or there are no others.
+    if (r.prepared_last > 0 && r.prepared_last <= prepared_that_count && seconds > r.speed.seconds(rows))
+      r.speed.prepared(rows, seconds);
+    else if (r.absence.take_trial())
       r.speed.measured_anew(rows, seconds, r.predicted.figures());
     else
       r.speed.measured(rows, seconds);
@@ -99,9 +110,12 @@ double replica_roster::load(const replica& r, run_time now) const {
   const flying_piece& first = r.in_flight.front();
   const double taken = seconds_between(std::max(first.started, r.last_end), now);
   // A piece that takes longer than it should is thought to take as long again as it is late.
-  double seconds = std::abs(r.speed.seconds(static_cast<double>(first.rows)) - taken);
+  const auto expected = [&](const flying_piece& p) {
+    return r.speed.seconds(static_cast<double>(p.rows)) + (p.is_first ? r.speed.size_seconds().value_or(0) : 0);
+  };
+  double seconds = std::abs(expected(first) - taken);
   for (size_t i = 1; i < r.in_flight.size(); ++i)
-    seconds += r.speed.seconds(static_cast<double>(r.in_flight[i].rows));
+    seconds += expected(r.in_flight[i]);
   return seconds;
 }
 

@@ -13,6 +13,7 @@ public:
     piece_id piece;
     int64_t rows;
     run_time started;
+    bool is_first; // with so many rows
   };
   struct replica {
     explicit replica(const replica_figures& figures) : predicted(figures), speed(figures) {}
@@ -22,10 +23,12 @@ public:
     std::string lost_because = {};       // empty if it was never said
     std::vector<flying_piece> in_flight; // oldest first
     run_time last_end;
-    double owed = 0;      // rows, over the living ones 0; of static distributions
-    size_t turns = 0;     // pieces since the last that began with what had waited longest
-    size_t lost_last = 0; // pieces in a row
+    double owed = 0;          // rows, over the living ones 0; of static distributions
+    size_t turns = 0;         // pieces since the last that began with what had waited longest
+    size_t lost_last = 0;     // pieces in a row
+    size_t prepared_last = 0; // pieces in a row that prepared something
     replica_absence absence;
+    std::vector<int64_t> sizes; // rows of pieces that it has run: the last ones, each once
   };
 
   explicit replica_roster(const machine_options& options);

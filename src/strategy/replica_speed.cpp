@@ -41,10 +41,22 @@ void replica_speed::measured(double rows, double seconds) {
   figures_.fixed_seconds = std::max(0.0, mean_seconds_ - figures_.row_seconds * mean_rows_);
 }
 
+void replica_speed::prepared(double rows, double seconds) {
+  first_ = {first_.count + 1, first_.rows + rows, first_.seconds + seconds};
+}
+
+std::optional<double> replica_speed::size_seconds() const {
+  if (first_.count == 0)
+    return std::nullopt;
+  return std::max(0.0, first_.seconds / first_.count - this->seconds(first_.rows / first_.count));
+}
+
 void replica_speed::measured_anew(double rows, double seconds, const replica_figures& predicted) {
   const double expected = predicted.fixed_seconds + rows * predicted.row_seconds;
   const double factor = expected > 0 ? seconds / expected : 1;
+  const first_pieces kept = first_;
   *this = replica_speed({predicted.row_seconds * factor, predicted.fixed_seconds * factor});
+  first_ = kept;
   measured(rows, seconds);
 }
 

@@ -4,6 +4,7 @@
 
 #include "strategy/stream.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace troupe {
@@ -21,6 +22,11 @@ public:
   /// Returns whether it was measured several times, and was as expected in the end.
   bool is_reliable() const { return measurements_ >= 8 && deviation_ < 0.25; }
 
+  /// A piece took so many seconds, some of them to prepare something: the first with its number of rows, as a rule.
+  void prepared(double rows, double seconds);
+  /// Returns what a new number of rows costs beyond the time of the piece, by those so far; empty before the first.
+  std::optional<double> size_seconds() const;
+
   /// A piece of `rows` took so many seconds.
   void measured(double rows, double seconds);
   /// The same, after so long a time that nothing before counts: how much of it grows with rows is as in `predicted`.
@@ -32,6 +38,11 @@ private:
   // Weighted moments of what was measured: rows, and seconds.
   double mean_rows_ = 0, mean_seconds_ = 0, variance_ = 0, covariance_ = 0;
   double deviation_ = 0; // mean of |measured / expected − 1|
+  // Pieces that prepared something: sums of their rows and seconds. The cost is their excess over what the speed says
+  // now: at first the speed may be far off.
+  struct first_pieces {
+    double count = 0, rows = 0, seconds = 0;
+  } first_;
 };
 
 /// How long a replica has got nothing because it seemed too slow, counted in requests or pieces that it might have got.

@@ -1,6 +1,7 @@
 #include "strategy/shares.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -14,6 +15,20 @@ constexpr double least_row_seconds = 1e-12;                      // nobody is in
 
 double row_speed(const share_figures& f) {
   return 1 / std::max(f.row_seconds, least_row_seconds);
+}
+
+int64_t nearest_rung(double wanted) {
+  const int64_t below = ladder_floor(static_cast<int64_t>(wanted));
+  int64_t above = below + 1;
+  while (ladder_floor(above) != above)
+    ++above;
+  return wanted - static_cast<double>(below) <= static_cast<double>(above) - wanted ? below : above;
+}
+
+/// Returns `from` and so many steps up or down as come nearest.
+int64_t nearest_step(double wanted, int64_t from, int64_t step) {
+  const double steps = std::round((wanted - static_cast<double>(from)) / static_cast<double>(step));
+  return std::max<int64_t>(0, from + static_cast<int64_t>(steps) * step);
 }
 
 } // namespace
@@ -75,9 +90,54 @@ std::vector<int64_t> whole_shares(int64_t rows, std::span<const double> wanted) 
   return whole;
 }
 
-int64_t guided_piece(double waiting, double part, int64_t least, int64_t most) {
-  const double rows = std::min(std::ceil(waiting * part / 2), static_cast<double>(most));
-  return std::min(most, std::max(least, static_cast<int64_t>(rows)));
+int64_t ladder_floor(int64_t rows) {
+  if (rows < 1)
+    return 0;
+  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(rows)));
+  return rows >= power + power / 2 ? power + power / 2 : power;
+}
+
+int64_t share_step(int64_t rows, size_t replicas) {
+  return static_cast<int64_t>(std::bit_floor(std::max<uint64_t>(1, static_cast<uint64_t>(rows) / (8 * replicas))));
+}
+
+std::vector<int64_t> stepped_shares(int64_t rows, std::span<const double> wanted, bool many_sizes) {
+  const auto used = static_cast<size_t>(std::count_if(wanted.begin(), wanted.end(), [](double w) { return w > 0; }));
+  std::vector<int64_t> shares = whole_shares(rows, wanted);
+  const int64_t step = used == 0 ? 1 : share_step(rows, used);
+  if (used < 2 || (step == 1 && !many_sizes))
+    return shares;
+  // The same replica takes the rest while speeds hardly change, so that the others see the ladder alone.
+  const double enough = (many_sizes ? 0.75 : 1) * *std::max_element(wanted.begin(), wanted.end());
+  const auto is_enough = [&](double w) { return w >= enough; };
+  const auto largest = static_cast<size_t>(std::find_if(wanted.begin(), wanted.end(), is_enough) - wanted.begin());
+  const int64_t equal = rows / static_cast<int64_t>(used);
+  int64_t rest = rows;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i] > 0 && i != largest) {
+      shares[i] = many_sizes ? nearest_rung(wanted[i]) : nearest_step(wanted[i], equal, step);
+      rest -= shares[i];
+    }
+  if (rest < 1) // of very many replicas
+    return whole_shares(rows, wanted);
+  shares[largest] = rest;
+  return shares;
+}
+
+int64_t guided_piece(const guided_rows& rows, double part, std::span<const int64_t> known) {
+  const int64_t most = std::min(rows.most, rows.left);
+  const double half = std::min(std::ceil(rows.waiting * part / 2), static_cast<double>(most));
+  const int64_t wanted = std::min(most, std::max(rows.least, static_cast<int64_t>(half)));
+  int64_t found = 0;
+  for (int64_t n = wanted == rows.most ? wanted : ladder_floor(wanted); n > 0 && (!found || 2 * n >= wanted);
+       n = ladder_floor(n - 1)) {
+    if (n < std::min(rows.least, most) || (n < rows.left && rows.left - n < rows.least))
+      continue;
+    if (std::find(known.begin(), known.end(), n) != known.end())
+      return n;
+    found = found ? found : n;
+  }
+  return found ? found : most;
 }
 
 int64_t least_piece(int64_t micro_batch) {

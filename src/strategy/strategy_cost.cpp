@@ -96,8 +96,8 @@ strategy_coster::divided strategy_coster::divide(const strategy_choice& c, size_
       const double begin = *std::min_element(load.begin(), load.end());
       std::vector<share_figures> figures;
       for (size_t r = 0; r < speeds.size(); ++r)
-        figures.push_back({load[r] - begin + speeds[r].fixed_seconds, speeds[r].row_seconds});
-      const auto shares = whole_shares(all, shares_that_end_together(static_cast<double>(all), figures));
+        figures.push_back({(all <= few_rows ? load[r] - begin : 0) + speeds[r].fixed_seconds, speeds[r].row_seconds});
+      const auto shares = stepped_shares(all, shares_that_end_together(static_cast<double>(all), figures), false);
       for (size_t r = 0; r < shares.size(); ++r)
         add(request, r, shares[r]);
       continue;
@@ -107,8 +107,11 @@ strategy_coster::divided strategy_coster::divide(const strategy_choice& c, size_
       const size_t r = fastest_for(load, speeds, static_cast<double>(most));
       n = most;
       if (!whole && c.strategy == strategy::work_stealing)
-        n = guided_piece(static_cast<double>(left), rows_per_second(speeds[r]) / all_speeds, least_piece(c.micro_batch),
-                         most);
+        n = guided_piece({.waiting = static_cast<double>(left),
+                          .left = left,
+                          .least = least_piece(c.micro_batch),
+                          .most = c.micro_batch > 0 ? c.micro_batch : all},
+                         rows_per_second(speeds[r]) / all_speeds);
       add(request, r, n);
     }
   }

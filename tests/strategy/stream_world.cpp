@@ -79,30 +79,38 @@ void stream_world::join(size_t replica, const replica_figures& predicted, const 
   obey();
 }
 
-void stream_world::run_until(double until) {
-  for (;;) {
-    double next = std::numeric_limits<double>::infinity();
-    size_t who = replicas_.size();
-    for (size_t r = 0; r < replicas_.size(); ++r)
-      if (!replicas_[r].pieces.empty() && replicas_[r].pieces.front().ends < next) {
-        next = replicas_[r].pieces.front().ends;
-        who = r;
-      }
-    const bool wakes = wake_ && *wake_ <= next;
-    next = wakes ? *wake_ : next;
-    if (next > until || std::isinf(next))
-      break;
-    now_ = std::max(now_, next);
-    if (wakes) {
-      wake_.reset();
-      machine_.tick(at(now_));
-      obey();
-    } else {
-      end_first(who, outcome_of(replicas_[who].pieces.front().what));
+bool stream_world::step(double until) {
+  double next = std::numeric_limits<double>::infinity();
+  size_t who = replicas_.size();
+  for (size_t r = 0; r < replicas_.size(); ++r)
+    if (!replicas_[r].pieces.empty() && replicas_[r].pieces.front().ends < next) {
+      next = replicas_[r].pieces.front().ends;
+      who = r;
     }
+  const bool wakes = wake_ && *wake_ <= next;
+  next = wakes ? *wake_ : next;
+  if (next > until || std::isinf(next))
+    return false;
+  now_ = std::max(now_, next);
+  if (wakes) {
+    wake_.reset();
+    machine_.tick(at(now_));
+    obey();
+  } else {
+    end_first(who, outcome_of(replicas_[who].pieces.front().what));
+  }
+  return true;
+}
+
+void stream_world::run_until(double until) {
+  while (step(until)) {
   }
   if (!std::isinf(until))
     now_ = std::max(now_, until);
+}
+
+void stream_world::run_one() {
+  must(step(std::numeric_limits<double>::infinity()), "something is left to happen");
 }
 
 void stream_world::run() {
@@ -154,8 +162,9 @@ void stream_world::begin_next(size_t replica) {
   std::deque<running>& pieces = replicas_[replica].pieces;
   if (!pieces.empty() && pieces.front().ends < 0) {
     const replica_figures& f = truth.at(replica);
-    pieces.front().ends =
-        now_ + jitter() * (f.fixed_seconds + static_cast<double>(pieces.front().rows) * f.row_seconds);
+    const running& p = pieces.front();
+    const double usual = jitter() * (f.fixed_seconds + static_cast<double>(p.rows) * f.row_seconds);
+    pieces.front().ends = now_ + usual + extra({.what = p.what, .time = now_, .rows = p.rows});
   }
 }
 

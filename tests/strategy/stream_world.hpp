@@ -51,6 +51,8 @@ public:
   void join(size_t replica, const replica_figures& predicted, const replica_figures& truth);
   /// Lets time pass, and everything happen that happens until then.
   void run_until(double seconds);
+  /// … until the next thing has happened.
+  void run_one();
   /// … until nothing is left to happen.
   void run();
   /// Ends the first piece of a replica now, whatever it would take.
@@ -77,6 +79,8 @@ public:
   std::function<piece_outcome(const start_piece&)> outcome_of = [](const start_piece&) { return piece_outcome{}; };
   /// By what factor a piece takes longer than `truth` says.
   std::function<double()> jitter = [] { return 1.0; };
+  /// What a piece takes beyond that.
+  std::function<double(const started_piece&)> extra = [](const started_piece&) { return 0.0; };
 
 private:
   struct running {
@@ -103,6 +107,8 @@ private:
   void on(const start_piece& command);
   void on(const answer_request& command);
   void begin_next(size_t replica);
+  /// Lets the next thing happen if it happens until then; returns whether it did.
+  bool step(double until);
   void settle(const running& piece, const piece_outcome& outcome);
   void mark(const piece_part& part, row_state from, row_state to);
   size_t waiting() const;
