@@ -76,7 +76,7 @@ steady_shares::kept& steady_shares::kept_for(int64_t rows) {
 }
 
 std::vector<int64_t> steady_shares::next(int64_t rows, std::span<const sharing_replica> replicas) {
-  const shares at_once = best_shares(rows, replicas, &sharing_replica::now, many_sizes_);
+  shares at_once = best_shares(rows, replicas, &sharing_replica::now, many_sizes_);
   if (rows <= few_rows)
     return at_once;
   kept& k = kept_for(rows);

@@ -30,7 +30,7 @@ public:
     for (size_t submitted = 0; world.answers().size() < all;) {
       for (; submitted < requests && world.unanswered() < 4; ++submitted)
         last = *world.submit(rows_of_key(rows()));
-      world.run_one();
+      REQUIRE(world.step());
     }
     return world.now() - begin;
   }

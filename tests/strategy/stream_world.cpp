@@ -3,7 +3,6 @@
 #include "support/catch.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace troupe::test {
 
@@ -107,10 +106,6 @@ void stream_world::run_until(double until) {
   }
   if (!std::isinf(until))
     now_ = std::max(now_, until);
-}
-
-void stream_world::run_one() {
-  must(step(std::numeric_limits<double>::infinity()), "something is left to happen");
 }
 
 void stream_world::run() {

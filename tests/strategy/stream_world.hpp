@@ -7,6 +7,7 @@
 #include <cmath>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 
 namespace troupe::test {
@@ -51,9 +52,9 @@ public:
   void join(size_t replica, const replica_figures& predicted, const replica_figures& truth);
   /// Lets time pass, and everything happen that happens until then.
   void run_until(double seconds);
-  /// … until the next thing has happened.
-  void run_one();
-  /// … until nothing is left to happen.
+  /// Lets the next thing happen if it happens until then; returns whether it did.
+  bool step(double until = std::numeric_limits<double>::infinity());
+  /// Lets everything happen that is left.
   void run();
   /// Ends the first piece of a replica now, whatever it would take.
   void end_first(size_t replica, const piece_outcome& outcome);
@@ -107,8 +108,6 @@ private:
   void on(const start_piece& command);
   void on(const answer_request& command);
   void begin_next(size_t replica);
-  /// Lets the next thing happen if it happens until then; returns whether it did.
-  bool step(double until);
   void settle(const running& piece, const piece_outcome& outcome);
   void mark(const piece_part& part, row_state from, row_state to);
   size_t waiting() const;
