@@ -189,7 +189,7 @@ void bench_attention(engine& e, dtype type, int64_t heads, int64_t positions, in
 
 int main(int argc, char** argv) {
   try {
-    engine e({.devices = {argc > 1 ? argv[1] : "vulkan:0"}});
+    engine e({.devices = {argc > 1 ? argv[1] : "vulkan:0"}, .kernels = kernel_time::now});
     fmt::print("{}\n", e.devices().at(0).description);
     bench_latency(e);
     bench_image(e);

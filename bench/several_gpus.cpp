@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> devices(argv + 1, argv + argc);
     if (devices.empty())
       devices = {"vulkan:0", "vulkan:1"};
-    engine e({.devices = devices});
+    engine e({.devices = devices, .kernels = kernel_time::now});
     size_t gpus = 0;
     for (const device_summary& d : e.devices())
       gpus += d.kind == "vulkan";
