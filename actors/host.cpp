@@ -79,9 +79,9 @@ device_factory host::factory_of(const device_request& request, const engine_opti
   if (!gpus_ || request.gpu >= gpus_->gpus().size())
     fail(errc::invalid_argument, "there is no GPU '{}'{}{}", request.name, no_gpu_because_.empty() ? "" : ": ",
          no_gpu_because_);
-  return [gpus = gpus_, request, blocks = blocks_, limit, kernels] {
+  return [gpus = gpus_, request, blocks = blocks_, limit, kernels, when = options.kernels] {
     return vulkan::make_vulkan_device(gpus, request.gpu, request.name,
-                                      {.blocks = blocks, .measured = kernels, .memory_limit = limit});
+                                      {.blocks = blocks, .measured = kernels, .memory_limit = limit, .kernels = when});
   };
 }
 

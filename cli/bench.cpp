@@ -177,6 +177,11 @@ void take_steps(const bench_arguments& args, const session& model, watcher& watc
   }
 }
 
+/// Whether runs of no device may still become faster because kernels are compiled meanwhile.
+bool has_settled(const engine& devices) {
+  return std::ranges::all_of(devices.stats(), [](const device_stats& s) { return s.pending_kernels == 0; });
+}
+
 /// Runs the model until there are enough samples, or `stop` says so; `m` has what was measured.
 void take_samples(const bench_arguments& args, engine& devices, const session& model, const named_tensors& base,
                   bound_values& staying, watcher& watch, const interrupts& stop, measurement& m) {
@@ -184,12 +189,13 @@ void take_samples(const bench_arguments& args, engine& devices, const session& m
   line.watch(loads_of(devices));
   clock::time_point warm;
   input_sets sets(devices, model, args, base);
+  bool settled = false; // before the last run
   for (int i = 0; m.samples_ms.size() < static_cast<size_t>(args.runs) && !stop.requested(); ++i) {
     run_options options = staying.options();
     named_tensors inputs = sets.next(options.device_inputs);
     options.cancel = stop.token();
     const named_tensors first_inputs = i == 0 ? inputs : named_tensors{};
-    const bool counts = i > args.warmup && clock::now() >= warm;
+    const bool counts = i > args.warmup && clock::now() >= warm && settled;
     if (counts && !args.bind.empty())
       return take_steps(args, model, watch, stop, line, m);
     if (counts && m.samples_ms.empty())
@@ -204,6 +210,7 @@ void take_samples(const bench_arguments& args, engine& devices, const session& m
              std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(args.warmup_seconds));
     }
     m.fetched_bytes = result.stats.fetched_bytes;
+    settled = settled || has_settled(devices);
     if (counts)
       add_sample(result, elapsed, args, line, m);
   }

@@ -154,6 +154,7 @@ engine_options model_options::engine() const {
   options.devices = devices;
   options.hosts = hosts;
   options.credentials = credentials;
+  options.kernels = kernels;
   for (const auto& text : memory) {
     const auto [name, bytes] = split_assignment(text, "--memory");
     options.memory[name] = parse_bytes(bytes, "--memory");

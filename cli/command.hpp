@@ -27,6 +27,7 @@ struct model_options {
   choice_options choice;
   std::vector<std::string> pins;   // "conv*=vulkan:0"
   std::vector<std::string> memory; // "vulkan:0=2GiB"
+  kernel_time kernels = kernel_time::later;
   std::string plan_file;
   std::string precision = "fp32";
   std::vector<std::string> dims;   // "batch=8"
@@ -64,7 +65,7 @@ void add_host_options(CLI::App& command, model_options& options);
 /// Adds `--policy`, `--policy-plugin`, `--pin`, `--load`, `--precision`, `--no-fuse`, `--json`, `--quiet`.
 void add_placement_options(CLI::App& command, model_options& options);
 
-/// Adds `--devices`, `--hosts` and credentials, `--memory`, and those of placement.
+/// Adds `--devices`, `--memory`, `--kernels`, `--hosts` and credentials, and those of placement.
 void add_engine_options(CLI::App& command, model_options& options);
 
 /// Adds `--trace`, which sets `file`.

@@ -63,7 +63,8 @@ private:
   engine& engine_of(const device_list& devices) {
     auto& made = engines_[fmt::format("{}", devices)];
     if (!made)
-      made = std::make_unique<engine>(engine_options{.devices = devices, .profile_file = args_.profile.string()});
+      made = std::make_unique<engine>(
+          engine_options{.devices = devices, .kernels = kernel_time::now, .profile_file = args_.profile.string()});
     return *made;
   }
 

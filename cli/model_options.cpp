@@ -42,6 +42,15 @@ void add_engine_options(CLI::App& command, model_options& options) {
       ->type_name("DEVICE=BYTES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  const std::map<std::string, kernel_time> times{{"later", kernel_time::later}, {"now", kernel_time::now}};
+  command
+      .add_option(
+          "--kernels", options.kernels,
+          "When a GPU's driver compiles kernels for dims that are new. later: beside the runs, which take others "
+          "meanwhile; now (the default of profile and verify): before the run, so that equal runs have equal "
+          "outputs, bit by bit")
+      ->type_name("TIME")
+      ->transform(CLI::CheckedTransformer(times).description(""));
   add_host_options(command, options);
   add_placement_options(command, options);
 }

@@ -278,6 +278,7 @@ void profile(const profile_arguments& args) {
 
 void add_profile(CLI::App& app) {
   auto args = std::make_shared<profile_arguments>();
+  args->kernels = kernel_time::now;
   CLI::App* command = app.add_subcommand(
       "profile", "Measure a model's operators beside their predicted times; with --keep, remember them for later "
                  "predictions; with --tune, choose its kernels by measuring them; with --calibrate, measure the "

@@ -237,6 +237,7 @@ void verify_model(const verify_arguments& args) {
 
 void add_verify(CLI::App& app) {
   auto args = std::make_shared<verify_arguments>();
+  args->kernels = kernel_time::now;
   CLI::App* command = app.add_subcommand("verify", "Run a model on each device, and on all together under every policy "
                                                    "and strategy or that of --strategy, and compare "
                                                    "the answers");

@@ -150,6 +150,8 @@ std::vector<const char*> wanted_extensions(const gpu_snapshot& s) {
     if (s.has_extension(e))
       wanted.push_back(e);
   const gpu_features features = features_of(s);
+  if (s.refuses_to_compile)
+    wanted.push_back(VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME);
   if (features.integer_dot)
     wanted.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
   if (features.cooperative_matrix || features.byte_matrices || features.group_matrices)

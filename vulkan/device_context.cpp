@@ -34,6 +34,10 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, nullptr, VK_TRUE};
   if (features.integer_dot)
     dot.pNext = std::exchange(v12.pNext, &dot);
+  VkPhysicalDevicePipelineCreationCacheControlFeatures cache{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES, nullptr, VK_TRUE};
+  if (facts.refuses_to_compile)
+    cache.pNext = std::exchange(v12.pNext, &cache);
   v12.timelineSemaphore = VK_TRUE;
   v12.hostQueryReset = facts.host_query_reset;
   v12.shaderFloat16 = features.float16;

@@ -122,6 +122,17 @@ hash128 key_of(const plan& p, node_id id, const append_values& rows_first) {
   return h.digest();
 }
 
+/// Returns the fastest way, by prediction, whose kernels are there; nullopt if there is none.
+std::optional<launch_list> find_ready(const op_def& def, const gpu_call& call, const kernel_selection& how) {
+  gpu_call widened = call;
+  widened.ways = way_range::every;
+  widened.tiles = how.tiles;
+  launch_lists lists = launches_of(def, widened);
+  std::erase_if(lists, [&](const launch_list& l) { return !how.is_ready(l); });
+  const auto best = std::ranges::min_element(lists, {}, &launch_list::time);
+  return best == lists.end() ? std::nullopt : std::optional(std::move(*best));
+}
+
 } // namespace
 
 launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device,
@@ -146,6 +157,13 @@ launch_list choose_kernel(const bound_plan& bound, const node& n, const device_i
          describe(n), device.description);
   std::optional<launch_list> measured = how.measured ? how.measured->find(*n.def, call, lists) : std::nullopt;
   launch_list& chosen = measured ? *measured : lists[std::min<size_t>(how.alternative, lists.size() - 1)];
+  if (how.is_ready && !how.is_ready(chosen))
+    if (std::optional<launch_list> ready = find_ready(*n.def, call, how)) {
+      const double gain = std::max(0.0, ready->time - chosen.time);
+      std::swap(chosen, *ready);
+      if (how.missed)
+        how.missed->push_back({std::move(*ready), gain});
+    }
   mark_whole(chosen, call);
   return std::move(chosen);
 }

@@ -17,6 +17,7 @@
 #include "plan/bind/bound_plan.hpp"
 #include "plan/cut/cache_appends.hpp"
 
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -31,11 +32,24 @@ inline constexpr int64_t whole_operand = -1;
 /// Values of a program, each with the number of the append that it belongs to.
 using append_values = std::unordered_map<value_id, size_t>;
 
+/// A way to run a call that would have been taken if its kernels were there.
+struct missed_way {
+  launch_list list;
+  double gain = 0; // microseconds that it should save
+};
+
 /// How one of the ways to run a call is taken: what was measured to be the fastest, else the one of this number, or the
 /// last.
 struct kernel_selection {
   const kernel_choices* measured = nullptr;
   uint32_t alternative = 0;
+  /// Whether a way's kernels are there; empty: they are waited for. If they are not, the fastest way whose kernels are
+  /// there is taken, by prediction; if no way's are, the first way stays.
+  std::function<bool(const launch_list&)> is_ready = {};
+  /// The tiles of products for which some kernels are there (`gpu_call::tiles`).
+  std::vector<std::vector<uint32_t>> tiles = {};
+  /// Gets the ways that were not taken for that reason; null if nothing wants to know.
+  std::vector<missed_way>* missed = nullptr;
 };
 
 /// Returns the launches of a node, whole operands marked; `rows_first`: caches whose positions are first. Throws

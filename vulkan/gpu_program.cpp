@@ -33,18 +33,13 @@ public:
     for (chunk_id id = 0; id < plan_.chunks.size(); ++id)
       if (plan_.chunks[id].device == self_ && plan_.chunks[id].segment == bound_.segment)
         own.push_back(id);
-    std::vector<std::vector<launch_list>> chosen;
-    std::vector<pipeline_key> keys;
+    kernels_.emplace(bound_, self_, calls_, out_.choices, tools_.kernels);
+    const std::vector<program_kernels::chunk_ways> chosen = kernels_->choose(own);
+    std::vector<pipeline_key> keys = kernels_->keys();
     if (!calls_.appends().empty())
       keys.push_back(row_copier::key(calls_.appends().front().widening >= 0));
-    std::ranges::transform(own, std::back_inserter(chosen),
-                           [&](chunk_id id) { return kernels_of(plan_.chunks[id], keys); });
-    if (constant_blocks_ && std::set(keys.begin(), keys.end()).size() > most_constant_blocks) {
-      constant_blocks_ = false;
-      std::ranges::for_each(keys, [](pipeline_key& key) { key.block.clear(); });
-    }
     // Drivers take longer for kernels than the weights take to their places.
-    auto compiled = std::async(std::launch::async, [&] { return tools_.kernels.prepare(keys); });
+    auto compiled = std::async(std::launch::async, [&] { return tools_.kernels.compiled.prepare(keys); });
     for (size_t i = 0; i < own.size(); ++i) {
       installed_chunk& c = out_.chunks[own[i]];
       c.first = i == 0;
@@ -55,6 +50,7 @@ public:
     upload_constants();
     tools_.uploads.finish();
     out_.kernels = compiled.get();
+    out_.better = kernels_->take_better();
   }
 
 private:
@@ -158,26 +154,7 @@ private:
     return t;
   }
 
-  /// Chooses every node's kernel, none for what launches nothing; adds their pipelines to `keys`.
-  std::vector<launch_list> kernels_of(const chunk& c, std::vector<pipeline_key>& keys) const {
-    std::vector<launch_list> chosen(c.nodes.size());
-    for (size_t i = 0; i < c.nodes.size(); ++i) {
-      if (launches_nothing(plan_, program_.nodes[c.nodes[i]]) || calls_.is_append(c.nodes[i]))
-        continue;
-      chosen[i] = kernel_of(c.nodes[i]);
-      for (const launch& l : chosen[i].launches)
-        keys.push_back(key_of(l, c.nodes[i]));
-    }
-    return chosen;
-  }
-
   bool is_dynamic(node_id n) const { return calls_.class_of(n) != dynamic_calls::none; }
-
-  pipeline_key key_of(const launch& l, node_id n) const {
-    const auto block = !constant_blocks_ ? 0 : is_dynamic(n) ? l.fixed_words : std::ssize(l.params) - l.read_words;
-    return {
-        l.shader, l.constants, static_cast<uint32_t>(l.bindings.size()), {l.params.begin(), l.params.begin() + block}};
-  }
 
   /// Lays out the scratch memory of a chunk's kernels (which may split a wave), and places their launches.
   void install_nodes(const chunk& c, const std::vector<launch_list>& chosen, installed_chunk& out) {
@@ -191,19 +168,6 @@ private:
     out_.scratch_bytes = std::max(out_.scratch_bytes, scratch.bytes);
     for (size_t w = 0; w + 1 < scratch.wave_begin.size(); ++w)
       place_wave(c, chosen, scratch, scratch.wave_begin[w], scratch.wave_begin[w + 1], out);
-  }
-
-  launch_list kernel_of(node_id id) const {
-    const uint32_t own = calls_.class_of(id);
-    if (is_dynamic(id) && out_.choices[own].packed.empty())
-      return out_.choices[own];
-    launch_list chosen =
-        choose_kernel(bound_, program_.nodes[id], plan_.devices[self_], tools_.selection, calls_.rows_first());
-    if (!is_dynamic(id))
-      return chosen;
-    launch_list shared = out_.choices[own]; // the weights that are packed are of the first of its class
-    shared.packed = std::move(chosen.packed);
-    return shared;
   }
 
   /// The launches of the wave of nodes [begin, end), step by step: steps are barriers inside the wave.
@@ -226,7 +190,7 @@ private:
 
   installed_launch place(const chunk& c, node_id id, const launch_list& list, size_t index, int64_t scratch) {
     const launch& l = list.launches[index];
-    installed_launch out{.key = key_of(l, id), .call = id, .kernel = list.name, .groups = l.groups};
+    installed_launch out{.key = kernels_->key_in_use(l, id), .call = id, .kernel = list.name, .groups = l.groups};
     if (is_dynamic(id)) {
       const uint32_t own = calls_.class_of(id);
       out.params = {bound_range::where::parameters, nullptr, out_.parameters.block_at(own, index), param_block_bytes};
@@ -378,7 +342,7 @@ private:
   const plan& plan_;
   const graph& program_;
   const device_memory& memory_;
-  bool constant_blocks_ = tools_.constant_blocks;
+  std::optional<program_kernels> kernels_;
   const int64_t max_range_ = plan_.devices[self_].gpu->max_binding_bytes / 4 * 4;
   std::vector<std::vector<uint32_t>> blocks_; // parameter blocks of static launches
   const staged_values staged_values_{plan_, self_};

@@ -7,8 +7,7 @@
 
 #include "ops/composed/input_conversion.hpp"
 #include "vulkan/device_weights.hpp"
-#include "vulkan/dynamic_calls.hpp"
-#include "vulkan/pipelines.hpp"
+#include "vulkan/program_kernels.hpp"
 
 #include <map>
 #include <optional>
@@ -97,6 +96,7 @@ struct gpu_program {
   std::map<chunk_id, installed_chunk> chunks;
   std::vector<device_weights::handle> weights;
   std::vector<pipelines::handle> kernels; // those that the launches run
+  std::vector<wanted_kernel> better;      // that were not there; they would do the same in less time
   /// Parameter blocks, which kernels may hold as constants too, then known values, where they are the same in all
   /// bindings.
   std::shared_ptr<allocation> constants = std::make_shared<allocation>();
@@ -109,21 +109,15 @@ inline constexpr int64_t direct_copy_bytes = 64 * 1024;
 /// A caller's inputs below this are written straight to the GPU's memory, if the host can: it mostly has to copy them
 /// in any case.
 inline constexpr int64_t written_input_bytes = int64_t{1} << 20;
-/// Of more kernels than this, parameters are no constants: they all would have to be compiled where few do.
-inline constexpr size_t most_constant_blocks = 256;
-
 /// What installing needs of a device.
 struct install_tools {
   memory_pool& memory;
   uploader& uploads;
   device_weights& weights;
-  pipelines& kernels;
-  kernel_selection selection = {};
+  kernel_source kernels;
   bool direct_copies = false;  // whether large values are copied straight from and to the host's memory
   bool writes_inputs = false;  // whether staging memory is the GPU's own: see written_input_bytes
   bool stages_results = false; // whether results are staged: not if the arena is the host's memory
-  /// Whether parameters that are the same in all bindings are constants of kernels (see most_constant_blocks).
-  bool constant_blocks = false;
 };
 
 /// Makes the program of plan device `self` for `bound` and other bindings of its layout: chooses kernels (`choices`:

@@ -17,12 +17,20 @@ std::unique_ptr<T>& entry_of(std::vector<std::unique_ptr<T>>& all, uint32_t inde
   return all[index];
 }
 
+bool is_done(const std::shared_ptr<const kernel_batch>& batch) {
+  return batch && batch->is_done();
+}
+
 std::shared_ptr<installed_program> find_program(installed_layout::way& way, std::span<const launch_list> choices) {
   std::erase_if(way.programs, [](const auto& p) { return p.expired(); });
   for (const auto& known : way.programs)
-    if (auto p = known.lock(); runs_on(p->program->choices, choices))
+    if (auto p = known.lock(); !is_done(p->better) && runs_on(p->program->choices, choices))
       return p;
   return nullptr;
+}
+
+bool is_in_flight(const installed_program& p) {
+  return std::ranges::any_of(p.slots, [](const auto& slot) { return slot && slot->in_flight > 0; });
 }
 
 /// Appends of the plan that device `self` may do in place.
@@ -122,16 +130,38 @@ void installations::make_way(installed_binding& binding, cache_way how, const in
         installed_layout::way{dynamic_calls(*bound.layout, binding.self,
                                             how == cache_way::in_place ? layout.appends : std::vector<cache_append>()),
                               {}};
-  std::vector<launch_list> choices = shared->calls.choose(bound, tools.selection);
+  const constant_words constants = tools.kernels.dynamic_constants();
+  std::vector<missed_way> missed;
+  std::vector<launch_list> choices = shared->calls.choose(bound, tools.kernels.selection_for(constants, missed));
   std::shared_ptr<installed_program> program = find_program(*shared, choices);
   if (!program) {
     program = std::make_shared<installed_program>(
-        installed_program{binding.layout, make_program(bound, binding.self, shared->calls, choices, tools), {}});
+        installed_program{binding.layout, make_program(bound, binding.self, shared->calls, choices, tools), {}, {}});
+    program->better = tools.kernels.compiled.prepare_later(std::move(program->program->better));
     shared->programs.push_back(program);
   }
+  std::vector<wanted_kernel> wanted;
+  kernel_source::want(missed, constants, wanted);
+  std::vector<std::byte> parameters = program->program->parameters.fill(bound, choices);
   installed_binding::way& way = binding.ways.at(static_cast<size_t>(how));
-  way.parameters = program->program->parameters.fill(bound, choices);
-  way.on = std::move(program);
+  if (way.on && way.on != program)
+    replaced_.push_back(std::move(way.on));
+  way = {std::move(program), std::move(parameters), tools.kernels.compiled.prepare_later(std::move(wanted))};
+}
+
+bool installations::is_outdated(const installed_binding& binding, cache_way how) {
+  const installed_binding::way& way = binding.ways.at(static_cast<size_t>(how));
+  return is_done(way.better) || is_done(way.on->better);
+}
+
+void installations::improve_way(installed_binding& binding, cache_way how, const install_tools& tools) {
+  installed_binding::way& way = binding.ways.at(static_cast<size_t>(how));
+  try {
+    make_way(binding, how, tools);
+  } catch (const error&) { // what it has serves as well
+    way.better = nullptr;
+    way.on->better = nullptr;
+  }
 }
 
 installed_binding& installations::find(uint64_t bound_plan) {
@@ -162,7 +192,8 @@ program_slot& installations::slot_of(const installed_binding& binding, cache_way
   const auto bytes = static_cast<int64_t>(way.parameters.size());
   if (!slot) {
     auto made = std::make_unique<program_slot>();
-    const layout_slot& shared = slot_of(*program.layout, index, program.program->scratch_bytes);
+    layout_slot& shared = slot_of(*program.layout, index, program.program->scratch_bytes);
+    made->last = &shared.last;
     made->memory.arena = &shared.arena;
     made->memory.scratch = shared.scratch;
     if (bytes > 0)
@@ -187,6 +218,7 @@ void installations::retire(uint64_t bound_plan) {
 
 void installations::forget_retired() {
   std::erase_if(retired_, [](const auto& binding) { return binding->in_flight == 0; });
+  std::erase_if(replaced_, [](const auto& program) { return !is_in_flight(*program); });
 }
 
 int64_t installations::arena_bytes() const {

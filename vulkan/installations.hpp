@@ -20,6 +20,7 @@ namespace troupe::vulkan {
 struct layout_slot {
   allocation arena;
   std::shared_ptr<const allocation> scratch; // the largest that a program of the layout needed
+  lane_history last;                         // of the execution that has the slot
 };
 
 struct installed_program;
@@ -58,7 +59,7 @@ struct program_slot {
   uint64_t parameters_of = 0;          // bound plan whose parameters it holds; 0: perhaps parts of several
   std::vector<std::byte> written = {}; // what was written there last
   std::map<recorded_for, recorded_chunk> chunks;
-  lane_history last;                 // of the execution that has the slot
+  lane_history* last = nullptr;      // the layout's slot's
   std::atomic<int64_t> in_flight{0}; // its chunks
 };
 
@@ -66,6 +67,8 @@ struct installed_program {
   std::shared_ptr<installed_layout> layout;
   std::unique_ptr<gpu_program> program;
   std::vector<std::unique_ptr<program_slot>> slots; // null if the program has not run on a slot
+  /// Kernels of the same launches that are compiled meanwhile; null if there are no better ones.
+  std::shared_ptr<const kernel_batch> better;
 };
 
 /// How many positions a cache has with the new ones, and gets room for where it is made.
@@ -78,6 +81,8 @@ struct installed_binding {
   struct way {
     std::shared_ptr<installed_program> on;
     std::vector<std::byte> parameters;
+    /// Kernels of better launches, likewise.
+    std::shared_ptr<const kernel_batch> better;
   };
 
   bound_plan_ptr bound;
@@ -110,6 +115,12 @@ public:
   }
   void make_way(installed_binding& binding, cache_way how, const install_tools& tools);
 
+  /// Returns whether kernels have been compiled that would run a way faster: then `improve_way` takes them.
+  static bool is_outdated(const installed_binding& binding, cache_way how);
+  /// Makes a way anew if the device has the memory; else it stays as it is from here on. Its chunks in flight end as
+  /// they began.
+  void improve_way(installed_binding& binding, cache_way how, const install_tools& tools);
+
   /// Returns whether slot `index` of the program that the binding runs in a way is there: if not, `slot_of` takes
   /// memory.
   static bool has_slot(const installed_binding& binding, cache_way how, uint32_t index) {
@@ -122,7 +133,7 @@ public:
 
   /// Forgets a bound plan, as soon as none of its chunks is in flight.
   void retire(uint64_t bound_plan);
-  /// Ends retired bound plans whose last chunk is complete.
+  /// Ends retired bound plans, and programs that better ones have replaced, whose last chunk is complete.
   void forget_retired();
 
   int64_t count() const { return static_cast<int64_t>(bindings_.size()); }
@@ -141,6 +152,7 @@ private:
   std::unordered_map<uint64_t, std::weak_ptr<installed_layout>> layouts_; // by id
   std::unordered_map<uint64_t, std::unique_ptr<installed_binding>> bindings_;
   std::vector<std::unique_ptr<installed_binding>> retired_;
+  std::vector<std::shared_ptr<installed_program>> replaced_;
 };
 
 } // namespace troupe::vulkan

@@ -1,12 +1,8 @@
 #include "vulkan/pipelines.hpp"
 
-#include "vulkan/block_constants.hpp"
-#include "vulkan/pipeline_file.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
-#include <thread>
 #include <utility>
 
 namespace troupe::vulkan {
@@ -44,97 +40,8 @@ void for_each_parallel(size_t count, F&& work) {
 
 } // namespace
 
-pipelines::pipelines(device_context& context, shader_filter alter, size_t max_unused)
-    : context_(context), alter_(std::move(alter)), cache_file_(pipeline_file_path(context.facts())),
-      max_unused_(max_unused) {
-  load_cache();
-}
-
-pipelines::~pipelines() {
-  if (changed_ && !cache_file_.empty())
-    save_cache();
-}
-
-void pipelines::load_cache() {
-  const std::vector<std::byte> content =
-      cache_file_.empty() ? std::vector<std::byte>{} : read_pipeline_file(cache_file_);
-  VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
-  info.initialDataSize = content.size();
-  info.pInitialData = content.data();
-  VkPipelineCache cache = VK_NULL_HANDLE;
-  check(vkCreatePipelineCache(context_.get(), &info, nullptr, &cache), "vkCreatePipelineCache");
-  cache_ = {context_.get(), cache};
-}
-
-void pipelines::save_cache() const {
-  size_t size = 0;
-  if (vkGetPipelineCacheData(context_.get(), cache_.get(), &size, nullptr) != VK_SUCCESS)
-    return;
-  std::vector<std::byte> content(size);
-  if (vkGetPipelineCacheData(context_.get(), cache_.get(), &size, content.data()) != VK_SUCCESS)
-    return;
-  content.resize(size);
-  write_pipeline_file(cache_file_, content);
-}
-
-const pipelines::layouts& pipelines::layouts_for(uint32_t buffers) {
-  layouts& made = layouts_[buffers];
-  if (made.pipeline)
-    return made;
-  std::vector<VkDescriptorSetLayoutBinding> bindings(buffers + 1);
-  for (uint32_t i = 0; i < bindings.size(); ++i) {
-    const VkDescriptorType type = i == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    bindings[i] = {i, type, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
-  }
-  VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
-  set_info.bindingCount = buffers + 1;
-  set_info.pBindings = bindings.data();
-  VkDescriptorSetLayout set = VK_NULL_HANDLE;
-  check(vkCreateDescriptorSetLayout(context_.get(), &set_info, nullptr, &set), "vkCreateDescriptorSetLayout");
-  made.set = {context_.get(), set};
-  VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
-  info.setLayoutCount = 1;
-  info.pSetLayouts = &set;
-  VkPipelineLayout layout = VK_NULL_HANDLE;
-  check(vkCreatePipelineLayout(context_.get(), &info, nullptr, &layout), "vkCreatePipelineLayout");
-  made.pipeline = {context_.get(), layout};
-  return made;
-}
-
-pipeline_handle pipelines::compile(const pipeline_key& key, VkPipelineLayout layout) const {
-  std::span<const uint32_t> code = find_shader(key.shader);
-  std::vector<uint32_t> altered, folded;
-  if (alter_)
-    code = altered = alter_(code);
-  if (!key.block.empty())
-    code = folded = with_block_constants(code, key.block);
-  VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
-  module_info.codeSize = code.size_bytes();
-  module_info.pCode = code.data();
-  VkShaderModule module = VK_NULL_HANDLE;
-  check(vkCreateShaderModule(context_.get(), &module_info, nullptr, &module), "vkCreateShaderModule");
-  const shader_module_handle owner(context_.get(), module);
-
-  std::vector<VkSpecializationMapEntry> entries(key.constants.size());
-  for (uint32_t i = 0; i < entries.size(); ++i)
-    entries[i] = {i, i * 4, 4};
-  const VkSpecializationInfo constants{static_cast<uint32_t>(entries.size()), entries.data(), key.constants.size() * 4,
-                                       key.constants.data()};
-  VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
-  info.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                nullptr,
-                0,
-                VK_SHADER_STAGE_COMPUTE_BIT,
-                module,
-                "main",
-                &constants};
-  info.layout = layout;
-  VkPipeline made = VK_NULL_HANDLE;
-  check(vkCreateComputePipelines(context_.get(), cache_.get(), 1, &info, nullptr, &made), key.shader.c_str());
-  return {context_.get(), made};
-}
-
 std::vector<pipelines::handle> pipelines::prepare(std::span<const pipeline_key> keys) {
+  take_compiled();
   compile_missing(keys);
   ++calls_;
   std::vector<handle> wanted;
@@ -148,10 +55,8 @@ std::vector<pipelines::handle> pipelines::prepare(std::span<const pipeline_key> 
 void pipelines::compile_missing(std::span<const pipeline_key> keys) {
   std::vector<pipeline_key> missing;
   for (const pipeline_key& key : keys)
-    if (!made_.contains(key)) {
-      layouts_for(key.buffers);
+    if (!made_.contains(key))
       missing.push_back(key);
-    }
   std::sort(missing.begin(), missing.end());
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
   // What takes longest begins first, so that nothing long is left at the end; long code takes long.
@@ -159,11 +64,47 @@ void pipelines::compile_missing(std::span<const pipeline_key> keys) {
     return find_shader(a.shader).size() > find_shader(b.shader).size();
   });
   std::vector<pipeline_handle> made(missing.size());
-  for_each_parallel(missing.size(),
-                    [&](size_t i) { made[i] = compile(missing[i], layouts_.at(missing[i].buffers).pipeline.get()); });
+  for_each_parallel(missing.size(), [&](size_t i) { made[i] = maker_.make(missing[i]); });
   for (size_t i = 0; i < missing.size(); ++i)
-    made_.emplace(std::move(missing[i]), compiled{std::make_shared<const pipeline_handle>(std::move(made[i]))});
-  changed_ = changed_ || !missing.empty();
+    add(std::move(missing[i]), std::move(made[i]));
+}
+
+void pipelines::add(pipeline_key key, pipeline_handle made) {
+  not_in_file_.erase(key);
+  made_.try_emplace(std::move(key), compiled{std::make_shared<const pipeline_handle>(std::move(made)), calls_});
+}
+
+void pipelines::take_compiled() {
+  for (background_compiler::result& r : later_.take())
+    if (r.made)
+      add(std::move(r.key), std::move(r.made));
+    else
+      refused_.insert(std::move(r.key));
+}
+
+bool pipelines::is_ready(const pipeline_key& key) {
+  constexpr size_t most_remembered = 4096;
+  if (made_.contains(key))
+    return true;
+  take_compiled();
+  if (made_.contains(key))
+    return true;
+  if (not_in_file_.contains(key))
+    return false;
+  if (std::optional<pipeline_handle> made = maker_.load(key)) {
+    add(key, std::move(*made));
+    return true;
+  }
+  if (not_in_file_.size() >= most_remembered)
+    not_in_file_.clear();
+  not_in_file_.insert(key);
+  return false;
+}
+
+std::shared_ptr<const kernel_batch> pipelines::prepare_later(std::vector<wanted_kernel> kernels) {
+  take_compiled();
+  std::erase_if(kernels, [&](const wanted_kernel& k) { return refused_.contains(k.key) || is_ready(k.key); });
+  return kernels.empty() ? nullptr : later_.add(kernels);
 }
 
 void pipelines::drop_unused() {
@@ -183,8 +124,16 @@ void pipelines::drop_unused() {
 pipeline pipelines::find(const pipeline_key& key) const {
   const auto it = made_.find(key);
   expects(it != made_.end(), "a pipeline was not prepared");
-  const layouts& l = layouts_.at(key.buffers);
+  const pipeline_maker::layouts& l = maker_.layouts_for(key.buffers);
   return {it->second.held->get(), l.pipeline.get(), l.set.get()};
+}
+
+std::vector<std::vector<uint32_t>> pipelines::first_constants(size_t count) const {
+  std::set<std::vector<uint32_t>> found;
+  for (const auto& [key, kernel] : made_)
+    if (key.constants.size() >= count)
+      found.emplace(key.constants.begin(), key.constants.begin() + static_cast<std::ptrdiff_t>(count));
+  return {found.begin(), found.end()};
 }
 
 } // namespace troupe::vulkan

@@ -4,28 +4,15 @@
 // Programs hold the pipelines that they run. Of those that no program holds, some hundred are kept for programs to
 // come, those that were asked for last.
 //
-// `prepare` compiles what is missing on several threads, because drivers take milliseconds for each.
+// Drivers take milliseconds to seconds for each. `prepare` compiles what is missing on several threads and waits;
+// `prepare_later` does not wait.
 #pragma once
 
-#include "vulkan/device_context.hpp"
-#include "vulkan/shader_library.hpp"
+#include "vulkan/background_compiler.hpp"
 
-#include <map>
-#include <memory>
-#include <span>
+#include <set>
 
 namespace troupe::vulkan {
-
-/// What makes a pipeline.
-struct pipeline_key {
-  std::string shader; // "matmul.f32"
-  std::vector<uint32_t> constants;
-  uint32_t buffers = 0; // storage buffers, after the parameter block
-  /// Words of the parameter block, if they are constants of the code (block_constants.hpp).
-  std::vector<uint32_t> block;
-
-  auto operator<=>(const pipeline_key&) const = default;
-};
 
 struct pipeline {
   VkPipeline handle = VK_NULL_HANDLE;
@@ -40,46 +27,49 @@ public:
 
   /// `alter`, where it is not empty, makes the code that is compiled from a shader's. Keeps at most `max_unused`
   /// pipelines that nobody holds.
-  explicit pipelines(device_context& context, shader_filter alter = {}, size_t max_unused = 512);
-  ~pipelines();
+  explicit pipelines(device_context& context, shader_filter alter = {}, size_t max_unused = 512)
+      : maker_(context, std::move(alter)), max_unused_(max_unused), later_(maker_) {}
 
   /// Compiles those of `keys` that are not there yet, and returns them all, each once. Throws what the driver reports,
   /// naming the shader.
   [[nodiscard]] std::vector<handle> prepare(std::span<const pipeline_key> keys);
 
+  /// Returns whether a pipeline is there without compiling: what the file has is loaded.
+  bool is_ready(const pipeline_key& key);
+
+  /// Has those that are not there compiled while the caller goes on. Returns null if there is nothing to wait for: all
+  /// are there, or the driver has refused them.
+  std::shared_ptr<const kernel_batch> prepare_later(std::vector<wanted_kernel> kernels);
+  /// Returns how many are queued for that or being compiled.
+  size_t pending() const { return later_.pending(); }
+
   /// Returns a prepared pipeline that is held.
   pipeline find(const pipeline_key& key) const;
+
+  /// Returns the first `count` constants of all that are there and have as many, each once.
+  std::vector<std::vector<uint32_t>> first_constants(size_t count) const;
 
   /// Returns how many there are.
   size_t size() const { return made_.size(); }
 
 private:
-  struct layouts {
-    set_layout_handle set;
-    pipeline_layout_handle pipeline;
-  };
-
   struct compiled {
     handle held;
     uint64_t asked = 0; // the number of the last call that asked for it
   };
 
-  const layouts& layouts_for(uint32_t buffers);
-  pipeline_handle compile(const pipeline_key& key, VkPipelineLayout layout) const;
+  void add(pipeline_key key, pipeline_handle made);
+  void take_compiled();
   void compile_missing(std::span<const pipeline_key> keys);
   void drop_unused();
-  void load_cache();
-  void save_cache() const;
 
-  device_context& context_;
-  const shader_filter alter_;
-  pipeline_cache_handle cache_;
-  std::string cache_file_;
-  std::map<uint32_t, layouts> layouts_;
+  pipeline_maker maker_;
   std::map<pipeline_key, compiled> made_;
+  std::set<pipeline_key> refused_;     // by the driver, when they were compiled later
+  std::set<pipeline_key> not_in_file_; // those that `is_ready` has looked for
   const size_t max_unused_;
-  uint64_t calls_ = 0; // of `prepare`
-  bool changed_ = false;
+  uint64_t calls_ = 0;        // of `prepare`
+  background_compiler later_; // last: its threads use `maker_`
 };
 
 } // namespace troupe::vulkan

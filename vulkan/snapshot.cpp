@@ -74,7 +74,12 @@ void read_features(VkPhysicalDevice device, gpu_snapshot& s) {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
   if (s.has_extension(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME))
     chain(features, dot);
+  VkPhysicalDevicePipelineCreationCacheControlFeatures cache{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
+  if (s.has_extension(VK_EXT_PIPELINE_CREATION_CACHE_CONTROL_EXTENSION_NAME))
+    chain(features, cache);
   vkGetPhysicalDeviceFeatures2(device, &features);
+  s.refuses_to_compile = cache.pipelineCreationCacheControl;
   s.integer_dot = dot.shaderIntegerDotProduct;
   s.timeline_semaphore = v12.timelineSemaphore;
   s.host_query_reset = v12.hostQueryReset;

@@ -50,6 +50,7 @@ struct gpu_snapshot {
   bool integer_dot = false; // products of packed bytes
   /// Whether groups of 128 can hold float16 matrices, see `gpu_features::group_matrices`, the memory model aside.
   bool group_matrices = false;
+  bool refuses_to_compile = false; // if asked: pipelines come from a cache, or not at all
   uint32_t multiprocessors = 0;    // 0 if the driver does not say
   uint32_t subgroups_resident = 0; // that a multiprocessor holds; 0 if the driver does not say
 

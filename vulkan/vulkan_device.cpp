@@ -135,7 +135,8 @@ public:
             .recorded_chunks = recorded_chunks_,
             .resident_bytes = residents_.bytes(),
             .uploaded_bytes = uploaded_bytes_,
-            .downloaded_bytes = downloaded_bytes_};
+            .downloaded_bytes = downloaded_bytes_,
+            .pending_kernels = static_cast<int64_t>(kernels_.pending())};
   }
 
 private:
@@ -151,15 +152,13 @@ private:
     reclaim();
     const bool direct = imports_.available() && !recording_.unified;
     uploader uploads(context_, upload_memory_, queue_, options_.force_staging);
-    f(install_tools{device_memory_,
-                    uploads,
-                    weights_,
-                    kernels_,
-                    {options_.measured.get(), options_.alternative},
-                    direct,
-                    writes_inputs_,
-                    !recording_.unified,
-                    options_.constant_blocks.value_or(context_.facts().type != VK_PHYSICAL_DEVICE_TYPE_CPU)});
+    const bool constants = options_.constant_blocks.value_or(context_.facts().type != VK_PHYSICAL_DEVICE_TYPE_CPU);
+    f(install_tools{device_memory_, uploads, weights_,
+                    kernel_source{kernels_,
+                                  {options_.measured.get(), options_.alternative},
+                                  constants,
+                                  options_.kernels == kernel_time::later},
+                    direct, writes_inputs_, !recording_.unified});
   }
 
   /// `caches`: where those are that grow in place.
@@ -199,6 +198,8 @@ private:
     const cache_way way = caches || grows_in_place(residents_, binding, work) ? cache_way::in_place : cache_way::copied;
     if (!installations::has_way(binding, way))
       with_install_tools([&](const install_tools& tools) { installed_.make_way(binding, way, tools); });
+    else if (installations::is_outdated(binding, way))
+      with_install_tools([&](const install_tools& tools) { installed_.improve_way(binding, way, tools); });
     const gpu_program& program = *binding.ways.at(static_cast<size_t>(way)).on->program;
     const auto chunk = program.chunks.find(work.chunk);
     expects(chunk != program.chunks.end(), "the GPU was sent a chunk that is not its own");
@@ -231,7 +232,7 @@ private:
     ++slot.in_flight;
     ++in_flight_;
     try {
-      submit_chunk(queue_, commands, *values, slot.last, [=, this, &binding, &c, &r, &slot](VkResult result) {
+      submit_chunk(queue_, commands, *values, *slot.last, [=, this, &binding, &c, &r, &slot](VkResult result) {
         end(complete(c, *binding.bound, r, slot.memory, *values, lost ? VK_ERROR_DEVICE_LOST : result));
       });
     } catch (const std::exception& e) {
@@ -244,7 +245,7 @@ private:
   meanwhile work_beside(const program_slot& slot, const installed_chunk& c) const {
     const bool others = in_flight_ > slot.in_flight;
     const bool own = slot.in_flight > 0;
-    const bool after_copies = own && slot.last.out[0].value > 0;
+    const bool after_copies = own && slot.last->out[0].value > 0;
     // Poison is written by the first chunk: no copy in may come earlier.
     return {.in = others || (own && !options_.poison), .out = others || c.next_is_free || after_copies};
   }

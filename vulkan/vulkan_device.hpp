@@ -39,6 +39,8 @@ struct vulkan_device_options {
   /// Whether parameters that never change are constants of kernels; nullopt: if the driver compiles for hardware, which
   /// is quicker than for a CPU.
   std::optional<bool> constant_blocks;
+  /// Whether runs wait for the driver's compiler.
+  kernel_time kernels = kernel_time::now;
   /// How the ends of its work are told; nullopt: as is usual there.
   std::optional<end_signal> ends;
   /// What is compiled in a kernel's place: tests make a GPU of it that computes worse.

@@ -51,6 +51,7 @@ struct device_stats {
   int64_t resident_bytes = 0;    // of values that handles keep in the device's own memory
   /// Bytes of values copied between the host's memory and the device's own, weights aside; so far.
   int64_t uploaded_bytes = 0, downloaded_bytes = 0;
+  int64_t pending_kernels = 0; // that are compiled while runs do without them (`kernel_time::later`)
 
   /// Returns the part of the free bytes outside the largest free piece: 0 if all are in one.
   double fragmentation() const {

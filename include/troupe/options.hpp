@@ -18,6 +18,17 @@ enum class completion_mode : uint8_t {
   host,   // every completion goes through the host, for experiments
 };
 
+/// When a GPU's driver compiles the kernels that suit the dims of a run best, which takes 0.1 to 2 s where a model's
+/// dims are new.
+enum class kernel_time : uint8_t {
+  /// Beside the runs (the default): a run whose dims are new takes kernels that are there, perhaps slower ones, and
+  /// later runs the best ones as soon as those are compiled. Outputs may then differ in their last bits from one run to
+  /// the next, as they do from one GPU to another. Calls for which no kernel is there wait.
+  later,
+  /// Before the run, which waits: equal runs have equal outputs, bit by bit. For experiments.
+  now,
+};
+
 /// Who this process is to other hosts: PEM files, as `troupe keys` makes them.
 struct host_credentials {
   std::string certificate = {};
@@ -40,6 +51,8 @@ struct engine_options {
   std::vector<std::string> hosts = {};
   host_credentials credentials = {};
   completion_mode completion = completion_mode::device;
+  /// Of this process's GPUs.
+  kernel_time kernels = kernel_time::later;
   /// Worker threads of the actor system.
   unsigned scheduler_threads = 2;
   /// A device that has work and shows no progress for this long counts as lost and is abandoned; its runs are done

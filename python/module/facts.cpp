@@ -63,7 +63,8 @@ py::dict to_dict(const device_stats& s) {
                   py::arg("installed_plans") = s.installed_plans, py::arg("reserved_bytes") = s.reserved_bytes,
                   py::arg("used_bytes") = s.used_bytes, py::arg("largest_gap_bytes") = s.largest_gap_bytes,
                   py::arg("recorded_chunks") = s.recorded_chunks, py::arg("resident_bytes") = s.resident_bytes,
-                  py::arg("uploaded_bytes") = s.uploaded_bytes, py::arg("downloaded_bytes") = s.downloaded_bytes);
+                  py::arg("uploaded_bytes") = s.uploaded_bytes, py::arg("downloaded_bytes") = s.downloaded_bytes,
+                  py::arg("pending_kernels") = s.pending_kernels);
 }
 
 py::dict to_dict(const host_summary& h) {

@@ -44,6 +44,7 @@ constexpr word<share_rule> share_rules[] = {
     {"equal", share_rule::equal}, {"weighted", share_rule::weighted}, {"adaptive", share_rule::adaptive}};
 constexpr word<pipeline_schedule> schedules[] = {{"one-in-one-out", pipeline_schedule::one_in_one_out},
                                                  {"fill-drain", pipeline_schedule::fill_drain}};
+constexpr word<kernel_time> kernel_times[] = {{"later", kernel_time::later}, {"now", kernel_time::now}};
 constexpr word<completion_mode> completions[] = {{"device", completion_mode::device}, {"host", completion_mode::host}};
 
 template <class T, size_t Size>
@@ -127,6 +128,8 @@ constexpr engine_row engine_rows[] = {
      [](engine_options& o, const py::handle& v) {
        o.completion = value_of(completions, "completion", v.cast<std::string>());
      }},
+    {"kernels", [](engine_options& o,
+                   const py::handle& v) { o.kernels = value_of(kernel_times, "kernels", v.cast<std::string>()); }},
     {"scheduler_threads", [](engine_options& o, const py::handle& v) { o.scheduler_threads = v.cast<unsigned>(); }},
     {"device_timeout",
      [](engine_options& o, const py::handle& v) { o.device_timeout = milliseconds_of(v.cast<double>()); }},

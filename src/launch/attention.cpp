@@ -18,7 +18,7 @@ constexpr uint32_t join_group = 128;
 /// Whether attention_matrices.comp computes what the call asks for, and few rows of its tiles are beyond the last
 /// query.
 bool fits_matrices(const gpu_call& call, const attention_call& c) {
-  constexpr int64_t fewest_queries = 16;
+  const int64_t fewest_queries = call.ways == way_range::every ? 1 : 16;
   constexpr uint32_t largest_group = 256;
   const bool leaves_out = c.skips && (call.has_input(3) || c.causal); // what is masked, whatever is there
   return call.gpu.cooperative_matrix && call.gpu.group_matrices && call.gpu.subgroup_size == 32 &&
@@ -82,7 +82,7 @@ launch_lists whole_lists(const gpu_call& call, const attention_call& c, const st
 
 /// The same for keys and values that are apart: joined in scratch memory first.
 launch_lists joined_lists(const gpu_call& call, attention_call c, const std::string& variant) {
-  gpu_call with_rows{call.attrs, call.inputs, {call.outputs[0]}, call.gpu, call.ways};
+  gpu_call with_rows{call.attrs, call.inputs, {call.outputs[0]}, call.gpu, call.ways, call.tiles};
   for (const int64_t width : {c.width, c.value_width})
     with_rows.outputs.push_back({.type = call.inputs[0].type, .dims = {c.batch, c.kv_heads, c.keys, width}});
   c.joined = true;

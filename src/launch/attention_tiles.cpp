@@ -98,7 +98,8 @@ double predicted_cycles(const attention_call& c, const register_tile& t, const g
 
 /// The blocks that should be fastest, best first: two, or all that fit.
 std::vector<tile_kernel> register_kernels(const attention_call& c, const gpu_features& gpu, way_range ways) {
-  constexpr int64_t most_sums = 16, fewest_rows = 9; // vectors of an invocation; fewer rows leave most of a block idle
+  constexpr int64_t most_sums = 16;                             // vectors of an invocation
+  const int64_t fewest_rows = ways == way_range::every ? 1 : 9; // fewer leave most of a block idle
   constexpr size_t most_usual = 2;
   std::vector<std::pair<double, register_tile>> tiles;
   for (const register_tile& t :

@@ -244,7 +244,7 @@ std::vector<tiling> byte_tilings(const float_product& p, byte_kernel kernel, boo
   const int64_t unit = tile_unit(kernel);
   const tile_family family = kernel == byte_kernel::matrices ? tile_family::cooperative_bytes : tile_family::tiled;
   const product_size size{p.m, p.n, ceil_div(p.k, unit), p.batches(), gathers};
-  std::vector<tiling> list = list_tilings(size, family, false, call.gpu, call.ways);
+  std::vector<tiling> list = list_tilings(size, family, false, call.gpu, call.ways, call.tiles);
   for (tiling& t : list) {
     t.depth *= word(unit);
     t.split_depth *= word(unit);

@@ -94,15 +94,17 @@ launch_lists implicit_tiles(const gpu_call& call, const conv_call& c, tile_famil
                           .batches = c.groups,
                           .gathers = gathers,
                           .slices = tries_slices(call.inputs[0].type, call)};
-  for (const tiling& t : list_tilings(size, family, may_split, call.gpu, call.ways))
+  for (const tiling& t : list_tilings(size, family, may_split, call.gpu, call.ways, call.tiles))
     if (auto list = with_tile(call, c, i, family, variant, t))
       lists.push_back(std::move(*list));
   return lists;
 }
 
-/// The kernel for one input channel a group; nullopt if it does not suit.
-std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const std::string& variant) {
-  const auto s = depthwise_shape_of(c, call.gpu);
+/// The kernel for one input channel a group; nullopt if it does not suit. `pixels`: of an invocation; 0: as many as the
+/// device's size suggests.
+std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const std::string& variant,
+                                     uint32_t pixels = 0) {
+  const auto s = depthwise_shape_of(c, call.gpu, pixels);
   if (!s)
     return std::nullopt;
   launch_builder builder(call, "depthwise");
@@ -191,8 +193,10 @@ launch_lists conv_launches(const gpu_call& call) {
     p.epilogue = c.epilogue;
     lists = product_launches(call, p);
   }
-  if (auto list = depthwise(call, c, *variant))
-    lists.push_back(std::move(*list));
+  for (const uint32_t pixels : {0u, 1u, 2u, 4u})
+    if (pixels == 0 || call.ways == way_range::every)
+      if (auto list = depthwise(call, c, *variant, pixels))
+        lists.push_back(std::move(*list));
   launch_lists tiled = implicit_tiles(call, c, tile_family::tiled, *variant), matrices;
   if (const auto family = cooperative_family(call.inputs[0].type, call.gpu)) {
     matrices = implicit_tiles(call, c, *family, *variant);

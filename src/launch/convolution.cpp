@@ -91,17 +91,19 @@ std::vector<uint32_t> conv_parameters(const conv_call& c, const float_product& p
                                .pad = {d.pad_begin, h.pad_begin, w.pad_begin}});
 }
 
-std::optional<depthwise_shape> depthwise_shape_of(const conv_call& c, const gpu_features& gpu) {
+std::optional<depthwise_shape> depthwise_shape_of(const conv_call& c, const gpu_features& gpu, uint32_t pixels) {
   constexpr int64_t most_unrolled_taps = 121;
   const auto& [d, h, w] = c.axes;
   if (c.channels != c.groups || h.kernel * w.kernel > most_unrolled_taps || gpu.max_group_size < 128)
+    return std::nullopt;
+  if (pixels > 1 && (w.dilation != 1 || w.out < pixels))
     return std::nullopt;
   if (d.in * h.in * w.in == 0) // beyond the input, kernels read what is at its end
     return std::nullopt;
   depthwise_shape s;
   s.vectors = c.channels_last() && c.filters == c.channels && c.filters % 4 == 0 && c.out.pixel % 4 == 0 &&
               c.out_first % 4 == 0;
-  s.pixels = s.vectors ? pixels_of_invocation(c, gpu) : 1;
+  s.pixels = !s.vectors ? 1 : pixels > 0 ? pixels : pixels_of_invocation(c, gpu);
   s.blocks = (w.out + s.pixels - 1) / s.pixels;
   s.count = c.images * d.out * h.out * s.blocks * (s.vectors ? c.filters / 4 : c.filters);
   return s;

@@ -60,8 +60,9 @@ struct depthwise_shape {
   std::vector<uint32_t> constants(const conv_call& c, uint32_t flags) const;
 };
 
-/// Returns nullopt if such a kernel does not suit the convolution.
-std::optional<depthwise_shape> depthwise_shape_of(const conv_call& c, const gpu_features& gpu);
+/// Returns nullopt if such a kernel does not suit the convolution. `pixels`: of an invocation, 1, 2 or 4; 0: as many as
+/// the device's size suggests.
+std::optional<depthwise_shape> depthwise_shape_of(const conv_call& c, const gpu_features& gpu, uint32_t pixels = 0);
 
 /// Returns the kernels' parameters.
 std::vector<uint32_t> depthwise_parameters(const conv_call& c, const depthwise_shape& s);

@@ -68,9 +68,13 @@ launch_lists launch_chain(const gpu_call& call, const elementwise_program& progr
   const char* variant = chain_variant(program);
   if (!type || !variant)
     return {};
-  const uint32_t each = elements_each(call.outputs[0].size(), call.gpu);
-  return launch_broadcast(call, "elementwise." + *type + variant, chain_operands(program),
-                          chain_constants(program, present_inputs(call), each), program.constants, each);
+  const uint32_t usual = elements_each(call.outputs[0].size(), call.gpu);
+  launch_lists lists;
+  for (const uint32_t each : {usual, usual == 1 ? 4u : 1u})
+    if (each == usual || call.ways == way_range::every)
+      add_lists(lists, launch_broadcast(call, "elementwise." + *type + variant, chain_operands(program),
+                                        chain_constants(program, present_inputs(call), each), program.constants, each));
+  return lists;
 }
 
 launch_lists launch_integers(const gpu_call& call, scalar_code code) {

@@ -77,7 +77,7 @@ std::optional<launch_list> kernel_choices::find(const op_def& def, const gpu_cal
   if (const auto list = std::ranges::find_if(usual, is_wanted); list != usual.end())
     return *list;
   gpu_call widened = call;
-  widened.ways = way_range::all;
+  widened.ways = way_range::every;
   for (launch_list& list : launches_of(def, widened))
     if (is_wanted(list))
       return std::move(list);

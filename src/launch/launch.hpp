@@ -54,8 +54,9 @@ struct gpu_features {
   bool operator==(const gpu_features&) const = default;
 };
 
-/// Which ways to run a call are listed: one of each kernel, or all that are worth measuring (`troupe profile --tune`).
-enum class way_range : uint8_t { usual, all };
+/// Which ways to run a call are listed: one of each kernel, all that are worth measuring (`troupe profile --tune`), or
+/// every one, however slow, for a device that has few kernels as yet.
+enum class way_range : uint8_t { usual, all, every };
 
 /// A call to be run on a GPU.
 struct gpu_call {
@@ -64,6 +65,8 @@ struct gpu_call {
   std::vector<operand> outputs;
   const gpu_features& gpu;
   way_range ways = way_range::usual;
+  /// Of every way: the only tiles to list (`tiling::constants`); empty: all.
+  std::span<const std::vector<uint32_t>> tiles = {};
 
   bool has_input(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool has_output(size_t i) const { return i < outputs.size() && outputs[i].present(); }

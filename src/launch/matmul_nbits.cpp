@@ -115,7 +115,7 @@ launch_list after_dequantize(launch_list front, const launch_list& product, uint
 launch_lists many_rows(const nbits_call& c) {
   const operand& a = c.call.inputs[0];
   const operand matrix{.type = a.type, .dims = {c.s.n, c.s.k}};
-  gpu_call floats{c.call.attrs, {a, matrix}, c.call.outputs, c.call.gpu, c.call.ways};
+  gpu_call floats{c.call.attrs, {a, matrix}, c.call.outputs, c.call.gpu, c.call.ways, c.call.tiles};
   float_product p{.m = c.rows, .n = c.s.n, .k = c.s.k, .a_line = c.s.k, .b_line = c.s.k};
   if (c.call.has_input(offset)) {
     floats.inputs.push_back(c.call.inputs[offset]);

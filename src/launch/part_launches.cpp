@@ -76,7 +76,8 @@ launch_lists launches_of_parts(const gpu_call& call, const call_parts& calls) {
   std::vector<launch_lists> ways;
   size_t most = 0;
   for (const call_part& part : calls.parts) {
-    gpu_call own{part.attrs, {}, {operand_of(part.output, calls, call.inputs, call.outputs)}, call.gpu, call.ways};
+    gpu_call own{part.attrs, {},        {operand_of(part.output, calls, call.inputs, call.outputs)},
+                 call.gpu,   call.ways, call.tiles};
     for (const part_operand& o : part.inputs)
       own.inputs.push_back(operand_of(o, calls, call.inputs, call.outputs));
     ways.push_back(launches_of(*part.def, own));
@@ -93,7 +94,7 @@ launch_lists launches_of_parts(const gpu_call& call, const call_parts& calls) {
   };
   for (size_t way = 0; way < most; ++way)
     add([&](size_t i) { return way_of(ways[i], way, call.ways); });
-  for (size_t part = 0; part < ways.size() && call.ways == way_range::all; ++part)
+  for (size_t part = 0; part < ways.size() && call.ways != way_range::usual; ++part)
     for (size_t way = 1; way < ways[part].size() && calls.parts[part].has_alternatives; ++way)
       add([&](size_t i) { return ways[i][i == part ? way : 0]; });
   return lists;

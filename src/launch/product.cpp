@@ -110,7 +110,7 @@ launch_lists tiles(const gpu_call& call, const float_product& p, tile_family fam
   const product_size size{
       p.m, p.n, p.k, p.batches(), how.modes.gathers(), p.norm.has_value(), tries_slices(type, call)};
   launch_lists lists;
-  for (const tiling& t : list_tilings(size, family, columns == p.n, call.gpu, call.ways))
+  for (const tiling& t : list_tilings(size, family, columns == p.n, call.gpu, call.ways, call.tiles))
     if (auto list = with_tile(call, p, how, t))
       lists.push_back(std::move(*list));
   return lists;
@@ -275,7 +275,7 @@ std::optional<tile_family> cooperative_family(dtype type, const gpu_features& gp
 
 bool tries_slices(dtype type, const gpu_call& call) {
   constexpr uint32_t fewest_units = 32;
-  return type == dtype::float32 && (call.ways == way_range::all || call.gpu.units >= fewest_units);
+  return type == dtype::float32 && (call.ways != way_range::usual || call.gpu.units >= fewest_units);
 }
 
 std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) {
@@ -352,7 +352,7 @@ std::optional<launch_list> tiled_list(launch_builder& builder, const gpu_call& c
   if (!list)
     return list;
   list->time = t.time;
-  if (call.ways == way_range::all)
+  if (call.ways != way_range::usual)
     list->tile = t.name();
   return list;
 }
@@ -383,7 +383,7 @@ launch_lists normed_product_launches(const gpu_call& call, float_product p, norm
   const row_extent rows{p.m * p.batches(), p.n, 1};
   launch_lists lists;
   for (const row_team& team : row_teams(rows, rows.width(), call.gpu)) {
-    if (int64_t{team.lanes} * team.items * team.width < p.n || (call.ways == way_range::all && !lists.empty()))
+    if (int64_t{team.lanes} * team.items * team.width < p.n || (call.ways != way_range::usual && !lists.empty()))
       continue;
     norm.team = team;
     p.norm = norm;

@@ -132,15 +132,21 @@ launch_lists launch_resize(const gpu_call& call, const resample_options& options
   }
   if (!axes)
     return {};
-  const bool vectors = floats && axes->back().out % 4 == 0;
-  const int64_t count = vectors ? y.size() / 4 : y.size();
-  launch_builder b(call, "resize");
-  launch& l = b.add("resize." + *variant, flat_groups(count, resize_group, call.gpu), {b.in(0), b.out(0)});
-  l.constants = {vectors ? 1u : 0u};
-  for (const gpu_axis& a : *axes)
-    l.constants.push_back(a.taps);
-  l.params = parameters_of(*axes, count, options.cubic_a);
-  return single_list(b);
+  const bool fits_vectors = floats && axes->back().out % 4 == 0;
+  launch_lists lists;
+  for (const bool vectors : {true, false}) {
+    if (vectors ? !fits_vectors : fits_vectors && call.ways != way_range::every)
+      continue;
+    const int64_t count = vectors ? y.size() / 4 : y.size();
+    launch_builder b(call, "resize");
+    launch& l = b.add("resize." + *variant, flat_groups(count, resize_group, call.gpu), {b.in(0), b.out(0)});
+    l.constants = {vectors ? 1u : 0u};
+    for (const gpu_axis& a : *axes)
+      l.constants.push_back(a.taps);
+    l.params = parameters_of(*axes, count, options.cubic_a);
+    add_lists(lists, single_list(b));
+  }
+  return lists;
 }
 
 launch_lists upsample_launches(const gpu_call& call) {

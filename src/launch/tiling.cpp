@@ -228,7 +228,7 @@ std::optional<tiling> choose_tiling(const product_size& size, tile_family family
 }
 
 std::vector<tiling> list_tilings(const product_size& size, tile_family family, bool may_split, const gpu_features& gpu,
-                                 way_range ways) {
+                                 way_range ways, std::span<const std::vector<uint32_t>> only) {
   constexpr std::ptrdiff_t splits_of_tile = 2;
   std::vector<tiling> list;
   if (ways == way_range::usual) {
@@ -238,13 +238,23 @@ std::vector<tiling> list_tilings(const product_size& size, tile_family family, b
       add_split_of_usual(list, size, family, may_split, gpu);
     return list;
   }
-  for_each_tiling(size, family, may_split, gpu, [&](const tiling& t) { list.push_back(t); });
+  for_each_tiling(size, family, may_split, gpu, [&](const tiling& t) {
+    if (only.empty() || std::ranges::find(only, t.constants()) != only.end())
+      list.push_back(t);
+  });
   std::ranges::stable_sort(list, {}, &tiling::time);
+  const bool every = ways == way_range::every;
   std::vector<tiling> kept;
   for (const tiling& t : list)
-    if (t.time <= hopeless_time * list[0].time &&
-        std::ranges::count_if(kept, [&](const tiling& k) { return same_tile(k, t); }) < splits_of_tile)
-      kept.push_back(t);
+    if (every || t.time <= hopeless_time * list[0].time)
+      if ((every && t.splits == 1) ||
+          std::ranges::count_if(kept, [&](const tiling& k) { return same_tile(k, t); }) < splits_of_tile)
+        kept.push_back(t);
+  for (size_t i = 0, count = every ? kept.size() : 0; i < count; ++i) {
+    kept[i].asks_first = false;
+    kept.push_back(kept[i]);
+    kept.back().asks_first = true;
+  }
   return kept;
 }
 
@@ -253,7 +263,7 @@ uint32_t tile_flags(const tiling& t, const std::array<uint32_t, 3>& groups, int6
   const uint64_t rounds = t.rows * t.columns <= 2 * matrix ? 3 : 1; // of groups; what they ask for takes registers
   const bool few = uint64_t{groups[0]} * groups[1] * groups[2] <= rounds * gpu.units;
   return (t.splits > 1 ? shader::product_split : 0) | (batches > 1 ? shader::product_batched : 0) |
-         (few ? shader::product_asks_first : 0);
+         (t.asks_first.value_or(few) ? shader::product_asks_first : 0);
 }
 
 uint32_t column_band(const product_size& size) {

@@ -13,6 +13,8 @@ struct tiling {
   uint32_t splits = 1;
   uint32_t split_depth = 0; // a multiple of `depth`
   double time = 0;          // predicted, in µs, but for what a launch costs
+  /// Whether groups ask for all their memory at once; nullopt: if they are few for the device (`tile_flags`).
+  std::optional<bool> asks_first = std::nullopt;
 
   /// Slices of a group that share the depths of a tile of scalar arithmetic (shaders/gemm_tiled.glsl).
   uint32_t slices() const { return threads / (m / rows * (n / columns)); }
@@ -21,6 +23,9 @@ struct tiling {
   /// Returns the kernels' first specialisation constants.
   std::vector<uint32_t> constants() const { return {threads, m, n, depth, rows, columns}; }
 };
+
+/// How many constants a tiling has.
+inline constexpr size_t tiling_constants = 6;
 
 /// What a product is, as far as its tiling is concerned.
 struct product_size {
@@ -44,9 +49,10 @@ std::optional<tiling> choose_tiling(const product_size& size, tile_family family
 
 /// Returns that tiling (of what has to be split, also the best of the tile that it would take if it had not), then, if
 /// all ways are wanted, others whose predicted time is at most `hopeless_time` times as long, the fastest first: of
-/// each tile those splits that come out best. None if no tile fits the device.
+/// each tile those splits that come out best. If every way is wanted, however slow, each tile is there whole, too, and
+/// for few groups as well as for many, unless `only` names some by their constants. None if no tile fits the device.
 std::vector<tiling> list_tilings(const product_size& size, tile_family family, bool may_split, const gpu_features& gpu,
-                                 way_range ways);
+                                 way_range ways, std::span<const std::vector<uint32_t>> only = {});
 
 /// Returns the flags that a tile's kernel has besides its product's: what groups' third numbers count, and whether the
 /// groups are few for the device.

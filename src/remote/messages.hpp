@@ -30,7 +30,7 @@
 namespace troupe::remote {
 
 /// Two sides with different numbers do not talk. To be raised with every change of a message or of what `wire` writes.
-inline constexpr uint32_t protocol = 4;
+inline constexpr uint32_t protocol = 5;
 
 /// Who connects, and what for.
 enum class role : uint8_t {

@@ -58,7 +58,7 @@ void visit(Archive& a, device_info& d) {
 template <class Archive>
 void visit(Archive& a, device_stats& s) {
   a(s.chunks, s.busy_ns, s.weight_bytes, s.arena_bytes, s.installed_plans, s.reserved_bytes, s.used_bytes,
-    s.largest_gap_bytes, s.recorded_chunks, s.resident_bytes, s.uploaded_bytes, s.downloaded_bytes);
+    s.largest_gap_bytes, s.recorded_chunks, s.resident_bytes, s.uploaded_bytes, s.downloaded_bytes, s.pending_kernels);
 }
 
 template <class Archive>

@@ -124,6 +124,7 @@ option_uses shared_uses(const surroundings& here) {
           {"--tls-ca", {keys.at("--tls-ca"), keys}},
           {"--insecure", {}},
           {"--memory", {"cpu=1GiB", {}}},
+          {"--kernels", {"now", {}}},
           {"--policy", {"round-robin", {}}},
           {"--policy-plugin", {TROUPE_TEST_PLUGINS "/my_policy.so", {}}},
           {"--pin", {"*=cpu", {}}},

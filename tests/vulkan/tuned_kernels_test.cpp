@@ -1,6 +1,7 @@
 // Every way to run products and convolutions that a tuner may choose, on GPU 0, against the reference kernels.
 #include "measure/tuning.hpp"
 
+#include "launch/launch_table.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -40,14 +41,28 @@ graph product(dtype type, int64_t m, int64_t n, int64_t k, bool constant) {
   return b.g;
 }
 
-graph convolution(dtype type, int64_t channels, int64_t filters, int64_t kernel, int64_t groups) {
+graph convolution(dtype type, int64_t channels, int64_t filters, int64_t kernel, int64_t groups, int64_t dilation = 1) {
   graph_builder b;
   const value_id x = b.input("x", {1, channels, 9, 7}, type);
   const int64_t depth = channels / groups * kernel * kernel;
   const value_id w = b.constant("w", weights(type, {filters, channels / groups, kernel, kernel}, depth));
   b.output(b.op("Relu", {b.op("Conv", {x, w, b.constant("c", weights(type, {filters}, 1))},
-                              attrs_of({{"pads", std::vector<int64_t>(4, kernel / 2)}, {"group", groups}}))}));
+                              attrs_of({{"pads", std::vector<int64_t>(4, kernel / 2 * dilation)},
+                                        {"group", groups},
+                                        {"dilations", std::vector<int64_t>(2, dilation)}}))}));
   return b.g;
+}
+
+/// Fails unless two results are about the same.
+void check_near(const tensor& got, const tensor& want, double tolerance) {
+  REQUIRE(got.dims() == want.dims());
+  double worst = 0;
+  for (int64_t i = 0; i < got.size(); ++i) {
+    const double expected = want.values<float>()[i];
+    const double error = std::abs(got.values<float>()[i] - expected) / std::max(1., std::abs(expected));
+    worst = error <= worst ? worst : error; // NaN counts
+  }
+  CHECK(worst < tolerance);
 }
 
 /// Runs the model by each way of each of its calls; returns how many there were.
@@ -72,14 +87,7 @@ size_t check_ways(const graph& model, dtype type) {
       choices->set({{call.key, way.kernel}});
       const tensor got = as(dtype::float32, inline_runner(p, {gpu.get()}).run(inputs).at(0));
       const tensor want = as(dtype::float32, wanted.at(0));
-      REQUIRE(got.dims() == want.dims());
-      double worst = 0;
-      for (int64_t i = 0; i < got.size(); ++i) {
-        const double expected = want.values<float>()[i];
-        const double error = std::abs(got.values<float>()[i] - expected) / std::max(1., std::abs(expected));
-        worst = error <= worst ? worst : error; // NaN counts
-      }
-      CHECK(worst < (type == dtype::float16 ? 1e-2 : 1e-4));
+      check_near(got, want, type == dtype::float16 ? 1e-2 : 1e-4);
       ++count;
     }
   choices->set({});
@@ -87,7 +95,74 @@ size_t check_ways(const graph& model, dtype type) {
   return count;
 }
 
+/// Runs the model by ways that runs may take while better kernels are compiled: of products one in `step`, of other
+/// calls all. Returns how many there were.
+size_t check_every_way(const graph& model, dtype type, size_t step) {
+  static const auto choices = std::make_shared<kernel_choices>(vulkan::shader_revisions_of(gpus()->gpus()[0].snapshot));
+  static const std::unique_ptr<device> gpu = open_gpu({.poison = true, .measured = choices});
+  const auto program = std::make_shared<const graph>(rewrite(model, {}));
+  const auto p = make_plan(program, {gpu->info()}, {});
+  const bound_plan_ptr bound = bind_segment(p, 0, {});
+  std::vector<tensor> inputs;
+  for (const value_id v : model.inputs)
+    inputs.push_back(as(type, random_tensor(constants(*model.values[v].dims), 7)));
+  const tensor want = as(dtype::float32, run_graph(rewrite(model, {.fuse = false}), inputs).at(0));
+  size_t count = 0;
+  for (const node& n : p->program->nodes) {
+    gpu_call call = make_gpu_call(*bound, n, *gpu->info().gpu);
+    call.ways = way_range::every;
+    const launch_lists lists = launches_of(*n.def, call);
+    const size_t first = count;
+    for (size_t i = 0; i < lists.size(); ++i) {
+      if (i % step != 0 && !lists[i].tile.empty())
+        continue;
+      INFO(describe(n) << ": " << lists[i].name << ' ' << lists[i].tile);
+      choices->set({{key_of_call(*n.def, call), key_of_kernel(lists[i], choices->revision())}});
+      check_near(as(dtype::float32, inline_runner(p, {gpu.get()}).run(inputs).at(0)), want,
+                 type == dtype::float16 ? 2e-2 : 1e-4);
+      ++count;
+    }
+    choices->set({});
+    CHECK(count > first);
+  }
+  CHECK(new_gpu_messages() == "");
+  return count;
+}
+
+graph attention(dtype type, int64_t queries, int64_t keys) {
+  graph_builder b(23);
+  const value_id q = b.input("q", {1, 2, queries, 64}, type), k = b.input("k", {1, 2, keys, 64}, type);
+  b.output(b.op("Attention", {q, k, k}));
+  return b.g;
+}
+
+graph resized(dtype type, int64_t width) {
+  graph_builder b;
+  const value_id x = b.input("x", {1, 3, 5, width}, type);
+  const float scales[] = {1, 1, 2, 2};
+  b.output(b.op("Resize", {x, no_value, b.constant("s", tensor::of<float>({4}, scales))},
+                attrs_of({{"mode", std::string("linear")}})));
+  return b.g;
+}
+
 } // namespace
+
+TEST_CASE("every way that a run may take meanwhile is right", "[vulkan][E1][C11][slow]") {
+  for (const dtype type : {dtype::float32, dtype::float16}) {
+    INFO(to_string(type));
+    size_t count = 0;
+    for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{1, 9}, {3, 3}, {7, 40}, {14, 14}, {33, 65}})
+      count += check_every_way(attention(type, queries, keys), type, 1);
+    for (const auto& [kernel, dilation] : {std::pair<int64_t, int64_t>{1, 1}, {3, 1}, {3, 2}})
+      count += check_every_way(convolution(type, 8, 8, kernel, 8, dilation), type, 1);
+    count += check_every_way(convolution(type, 16, 24, 3, 1), type, 11);
+    count += check_every_way(product(type, 3, 40, 72, true), type, 11);
+    count += check_every_way(product(type, 70, 33, 130, false), type, 11);
+    for (const int64_t width : {6, 7})
+      count += check_every_way(resized(type, width), type, 1);
+    CHECK(count > 60);
+  }
+}
 
 TEST_CASE("every tile of a product that may be chosen is right", "[vulkan][E1][C11][slow]") {
   for (const dtype type : {dtype::float32, dtype::float16})
