@@ -1,5 +1,5 @@
-// What the first requests of a stream get: requests a second over the first 40 and over all, from the first one on, with
-// plans, kernels and shares as they come.
+// What the first requests of a stream get: requests a second over the first 40 and over all, from the first one on,
+// with plans, kernels and shares as they come.
 //
 //   bench_first_requests DEVICE[,DEVICE…] STRATEGY MODEL.onnx fp32|fp16 REQUESTS IN_FLIGHT NAME=VALUE…
 //

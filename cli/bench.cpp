@@ -177,11 +177,6 @@ void take_steps(const bench_arguments& args, const session& model, watcher& watc
   }
 }
 
-/// Whether runs of no device may still become faster because kernels are compiled meanwhile.
-bool has_settled(const engine& devices) {
-  return std::ranges::all_of(devices.stats(), [](const device_stats& s) { return s.pending_kernels == 0; });
-}
-
 /// Runs the model until there are enough samples, or `stop` says so; `m` has what was measured.
 void take_samples(const bench_arguments& args, engine& devices, const session& model, const named_tensors& base,
                   bound_values& staying, watcher& watch, const interrupts& stop, measurement& m) {

@@ -339,4 +339,8 @@ int64_t peak_memory_bytes() {
   return static_cast<int64_t>(usage.ru_maxrss) * 1024;
 }
 
+bool has_settled(const engine& devices) {
+  return std::ranges::all_of(devices.stats(), [](const device_stats& d) { return d.pending_kernels == 0; });
+}
+
 } // namespace troupe::cli

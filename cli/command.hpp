@@ -92,6 +92,9 @@ inline session open_model(engine& devices, const model_options& options) {
 /// What a progress line may watch while a model runs (`progress::watch`): weights on their way to other hosts.
 std::function<std::string(double)> loads_of(const engine& devices);
 
+/// Returns whether no device is compiling kernels with which runs would take less time.
+bool has_settled(const engine& devices);
+
 /// Returns the model file that `path` names: itself, or model.onnx in it where it is a folder.
 std::filesystem::path model_file(const std::filesystem::path& path);
 
@@ -152,6 +155,7 @@ void add_bench(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_verify(CLI::App& app);
+void add_prepare(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_worker(CLI::App& app);

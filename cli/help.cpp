@@ -30,6 +30,7 @@ const std::vector<std::string>* everyday_options(const std::string& subcommand) 
       {"verify",
        {"--rtol", "--atol", "--input", "--dim", "--seed", "--devices", "--hosts", "--precision", "--strategy",
         "--json"}},
+      {"prepare", {"--sizes", "--dim", "--devices", "--hosts", "--policy", "--precision", "--strategy", "--json"}},
       {"profile",
        {"--calibrate", "--keep", "--tune", "--budget", "--file", "--runs", "--dim", "--devices", "--precision",
         "--json"}},

@@ -42,6 +42,7 @@ constexpr auto subcommands = std::to_array<std::pair<std::string_view, void (*)(
     {"plan", troupe::cli::add_plan},
     {"inspect", troupe::cli::add_inspect},
     {"verify", troupe::cli::add_verify},
+    {"prepare", troupe::cli::add_prepare},
     {"profile", troupe::cli::add_profile},
     {"simulate", troupe::cli::add_simulate},
     {"cluster", troupe::cli::add_cluster},

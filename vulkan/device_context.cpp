@@ -15,6 +15,16 @@ uint32_t copy_queues(const gpu_snapshot& facts, uint32_t family) {
   return std::min(facts.queues.at(family).count, 2u);
 }
 
+/// What is asked for: one queue of the first family, those for copies of the other.
+std::vector<VkDeviceQueueCreateInfo> queues_of(const gpu_snapshot& facts, std::span<const uint32_t> families) {
+  static constexpr float priorities[] = {1, 1};
+  std::vector<VkDeviceQueueCreateInfo> queues;
+  for (uint32_t family : families)
+    queues.push_back({VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, family,
+                      family == families[0] ? 1 : copy_queues(facts, family), priorities});
+  return queues;
+}
+
 VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std::span<const uint32_t> families) {
   const gpu_features features = features_of(facts);
   VkPhysicalDeviceVulkan12Features v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
@@ -51,11 +61,7 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
   enabled.features.shaderFloat64 = features.float64;
   enabled.features.shaderInt16 = features.float16;
 
-  const float priorities[] = {1, 1};
-  std::vector<VkDeviceQueueCreateInfo> queues;
-  for (uint32_t family : families)
-    queues.push_back({VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, family,
-                      family == families[0] ? 1 : copy_queues(facts, family), priorities});
+  const std::vector<VkDeviceQueueCreateInfo> queues = queues_of(facts, families);
   const std::vector<const char*> extensions = wanted_extensions(facts);
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &enabled};
   info.queueCreateInfoCount = static_cast<uint32_t>(queues.size());

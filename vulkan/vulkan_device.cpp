@@ -196,10 +196,7 @@ private:
     const bound_plan& bound = *binding.bound;
     std::optional<grown_caches> caches = take_caches_ahead(residents_, binding, work);
     const cache_way way = caches || grows_in_place(residents_, binding, work) ? cache_way::in_place : cache_way::copied;
-    if (!installations::has_way(binding, way))
-      with_install_tools([&](const install_tools& tools) { installed_.make_way(binding, way, tools); });
-    else if (installations::is_outdated(binding, way))
-      with_install_tools([&](const install_tools& tools) { installed_.improve_way(binding, way, tools); });
+    prepare_way(binding, way);
     const gpu_program& program = *binding.ways.at(static_cast<size_t>(way)).on->program;
     const auto chunk = program.chunks.find(work.chunk);
     expects(chunk != program.chunks.end(), "the GPU was sent a chunk that is not its own");
@@ -239,6 +236,14 @@ private:
       // Parts of it may be on their way: until those are complete, the GPU uses what the run does.
       queue_.after_all([end, result = failure_of(e)](VkResult) { end(result); });
     }
+  }
+
+  /// Makes what a binding runs in one way, where it is not there yet, or could be faster.
+  void prepare_way(installed_binding& binding, cache_way way) {
+    if (!installations::has_way(binding, way))
+      with_install_tools([&](const install_tools& tools) { installed_.make_way(binding, way, tools); });
+    else if (installations::is_outdated(binding, way))
+      with_install_tools([&](const install_tools& tools) { installed_.improve_way(binding, way, tools); });
   }
 
   /// Returns what the GPU does beside a chunk: others' work, or the execution's own chunks around this one.

@@ -18,7 +18,7 @@ constexpr uint32_t join_group = 128;
 /// Whether attention_matrices.comp computes what the call asks for, and few rows of its tiles are beyond the last
 /// query.
 bool fits_matrices(const gpu_call& call, const attention_call& c) {
-  const int64_t fewest_queries = call.ways == way_range::every ? 1 : 16;
+  constexpr int64_t fewest_queries = 16;
   constexpr uint32_t largest_group = 256;
   const bool leaves_out = c.skips && (call.has_input(3) || c.causal); // what is masked, whatever is there
   return call.gpu.cooperative_matrix && call.gpu.group_matrices && call.gpu.subgroup_size == 32 &&
