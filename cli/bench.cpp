@@ -21,7 +21,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 
 namespace troupe::cli {
@@ -201,8 +200,7 @@ void take_samples(const bench_arguments& args, engine& devices, const session& m
     if (i == 0) {
       m.first_run_ms = elapsed;
       staying.place(first_inputs, result);
-      warm = clock::now() +
-             std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(args.warmup_seconds));
+      warm = clock::now() + std::chrono::round<clock::duration>(std::chrono::duration<double>(args.warmup_seconds));
     }
     m.fetched_bytes = result.stats.fetched_bytes;
     settled = settled || has_settled(devices);
