@@ -76,9 +76,12 @@ launch_list program_kernels::way_of(node_id id) {
   if (is_dynamic(id) && choices_[own].packed.empty())
     return choices_[own];
   kernel_selection how = source_.selection;
-  if (is_dynamic(id))
+  if (is_dynamic(id)) {
     how.is_ready = [&](const launch_list& way) { return same_kernels(way, choices_[own]); };
-  else if (may_vary(id))
+    for (const launch& l : choices_[own].launches)
+      if (l.constants.size() >= tiling_constants)
+        how.tiles.emplace_back(l.constants.begin(), l.constants.begin() + tiling_constants);
+  } else if (may_vary(id))
     how = static_selection_;
   launch_list chosen = choose_kernel(bound_, program_.nodes[id], plan_.devices[self_], how, calls_.rows_first());
   if (!is_dynamic(id))

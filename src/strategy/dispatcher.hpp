@@ -47,7 +47,7 @@ public:
   choice choose(int64_t rows, bool may_be_cut, run_time now);
   /// A replica has taken rows of the shared lane that were not shares.
   void took(size_t replica, int64_t rows);
-  /// Returns how many rows a replica should cut from `offered` of a request of which so many are left.
+  /// Returns how many of the `offered` rows a replica should cut; `left`: rows of the request that are not yet taken.
   int64_t cut(size_t replica, int64_t offered, int64_t left) const;
 
 private:

@@ -13,7 +13,7 @@ public:
     piece_id piece;
     int64_t rows;
     run_time started;
-    bool is_first; // with so many rows
+    bool is_first; // the replica has not run this number of rows before
   };
   struct replica {
     explicit replica(const replica_figures& figures) : predicted(figures), speed(figures) {}

@@ -22,7 +22,7 @@ public:
   /// Returns whether it was measured several times, and was as expected in the end.
   bool is_reliable() const { return measurements_ >= 8 && deviation_ < 0.25; }
 
-  /// A piece took so many seconds, some of them to prepare something: the first with its number of rows, as a rule.
+  /// A piece took `seconds`, part of it to prepare: as a rule, the first piece with this number of rows.
   void prepared(double rows, double seconds);
   /// Returns what a new number of rows costs beyond the time of the piece, by those so far; empty before the first.
   std::optional<double> size_seconds() const;

@@ -25,7 +25,7 @@ int64_t nearest_rung(double wanted) {
   return wanted - static_cast<double>(below) <= static_cast<double>(above) - wanted ? below : above;
 }
 
-/// Returns `from` and so many steps up or down as come nearest.
+/// Returns the number nearest to `wanted` that is a whole number of steps away from `from`; at least 0.
 int64_t nearest_step(double wanted, int64_t from, int64_t step) {
   const double steps = std::round((wanted - static_cast<double>(from)) / static_cast<double>(step));
   return std::max<int64_t>(0, from + static_cast<int64_t>(steps) * step);

@@ -25,10 +25,10 @@ std::vector<int64_t> whole_shares(int64_t rows, std::span<const double> wanted);
 /// at most `rows`; 0 if `rows` is below 1.
 int64_t ladder_floor(int64_t rows);
 
-/// Requests of up to so many rows have any shares that are best at the moment: these cannot have many sizes.
+/// A request with this many rows or fewer gets the best shares of the moment: its shares cannot have many sizes.
 inline constexpr int64_t few_rows = 8;
 
-/// Returns in what steps shares of so many rows differ from equal ones: the greatest power of two that is at most an
+/// Returns the step by which shares of `rows` differ from equal ones: the greatest power of two that is at most an
 /// eighth of an equal share; at least 1.
 int64_t share_step(int64_t rows, size_t replicas);
 

@@ -31,7 +31,7 @@ struct sharing_replica {
 /// See the top of this file.
 class steady_shares {
 public:
-  /// Returns the shares of a request of so many rows; one replica at least takes some.
+  /// Returns the shares of a request with `rows` rows; at least one replica takes some.
   std::vector<int64_t> next(int64_t rows, std::span<const sharing_replica> replicas);
   /// Returns shares as near to `given` as may be in which a replica that has none gets some: such as it had before, the
   /// smallest of them, or a step.
@@ -42,7 +42,7 @@ public:
 private:
   using shares = std::vector<int64_t>;
 
-  /// What requests of so many rows get.
+  /// What requests with one number of rows get.
   struct kept {
     int64_t rows = 0;
     shares last;
