@@ -28,8 +28,27 @@ named_tensors piece_of(const named_tensors& inputs, const request_rows& whole, c
   return rows.join_inputs({&first, 1}, make_plain_tensor);
 }
 
-std::string header(strategy how, const replica& r, size_t number, const model_rows& rows, int64_t piece) {
+/// Returns, for each replica, why it rests at first; empty if it does not.
+std::vector<std::string> rests_of(strategy how, const stream_options& options, std::span<const replica> all,
+                                  int64_t rows) {
+  std::vector<replica_figures> predicted;
+  for (const replica& r : all)
+    predicted.push_back(r.predicted);
+  const machine_options machine = machine_for(how, options, std::move(predicted), all.front().devices.own.size());
+  replica_roster roster(machine);
+  if (machine.how == distribution::adaptive || machine.how == distribution::stealing)
+    roster.compare_speeds(rows);
+  std::vector<std::string> why;
+  for (size_t i = 0; i < all.size(); ++i)
+    why.push_back(roster.why_rests(i));
+  return why;
+}
+
+std::string header(strategy how, const replica& r, size_t number, const model_rows& rows, int64_t piece,
+                   const std::string& rests) {
   std::string text = fmt::format("strategy {}, replica {}: {}", to_string(how), number, fmt::join(r.devices.own, ", "));
+  if (!rests.empty())
+    text += fmt::format(" (rests at first: {})", rests);
   if (!r.devices.helpers.empty())
     text += fmt::format(" (helped by {})", fmt::join(r.devices.helpers, ", "));
   if (rows.symbol().empty())
@@ -56,11 +75,14 @@ std::string session::plan(const named_tensors& inputs, plan_format format) const
   if (most == 0)
     most = (whole.rows + count - 1) / count;
   const named_tensors piece = piece_of(inputs, whole, *state_->rows, most);
+  const std::vector<std::string> rests =
+      rests_of(state_->how, state_->model->options.stream, state_->replicas, whole.rows);
   std::vector<std::string> plans;
   for (size_t i = 0; i < state_->replicas.size(); ++i) {
     const replica& r = state_->replicas[i];
-    plans.push_back(format == plan_format::text ? header(state_->how, r, i, *state_->rows, std::min(most, whole.rows))
-                                                : "");
+    plans.push_back(format == plan_format::text
+                        ? header(state_->how, r, i, *state_->rows, std::min(most, whole.rows), rests[i])
+                        : "");
     plans.back() += written(*bound_plan_of(session(state_->on(r)), piece), format);
   }
   if (plans.size() == 1 || format == plan_format::dot)

@@ -254,8 +254,7 @@ stream_stats stream_state::count() const {
   for (size_t r = 0; r < all.replicas.size(); ++r) {
     replica_stats& each = all.replicas[r];
     each.living = machine_->replicas().is_living(r);
-    if (!each.living)
-      each.why_not = parts_.replicas[r].out_because();
+    each.why_not = each.living ? machine_->replicas().why_rests(r) : parts_.replicas[r].out_because();
     if (at_work_[r] > 0)
       each.busy_ms += milliseconds(now() - busy_since_[r]);
     each.row_ms = machine_->replicas().speed(r).figures().row_seconds * 1e3;

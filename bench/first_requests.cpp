@@ -54,7 +54,7 @@ void run(const job& j) {
   const session model = e.load(j.file, options);
   const named_tensors inputs = plain_inputs(model, j.dims);
   std::deque<std::future<run_result>> flying;
-  double after_first = 0;
+  double first_answer = 0, after_first = 0;
   size_t done = 0;
   const auto start = clock_type::now();
   for (size_t sent = 0; done < j.requests; ++done) {
@@ -62,16 +62,19 @@ void run(const job& j) {
       flying.push_back(model.submit(inputs));
     flying.front().get();
     flying.pop_front();
+    if (done == 0)
+      first_answer = milliseconds_since(start);
     if (done + 1 == std::min(first, j.requests))
       after_first = milliseconds_since(start);
   }
   const double all = milliseconds_since(start);
-  fmt::print("{:40} {:8.1f} requests/s over the first {}, {:8.1f} over all {}; rows/pieces",
-             fmt::format("{} {}", fmt::join(j.devices, ","), j.strategy),
+  fmt::print("{:40} first answer {:5.0f} ms, {:8.1f} requests/s over the first {}, {:8.1f} over all {}; rows/pieces",
+             fmt::format("{} {}", fmt::join(j.devices, ","), j.strategy), first_answer,
              static_cast<double>(std::min(first, j.requests)) / after_first * 1e3, std::min(first, j.requests),
              static_cast<double>(j.requests) / all * 1e3, j.requests);
   for (const replica_stats& r : model.queue_stats().replicas)
-    fmt::print(" {}/{}", r.rows, r.pieces);
+    fmt::print(" {}/{} ({:.3g} -> {:.3g} ms a row, {:.3g} beside)", r.rows, r.pieces, r.predicted_row_ms, r.row_ms,
+               r.piece_ms);
   fmt::print("\n");
 }
 

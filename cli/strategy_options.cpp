@@ -114,9 +114,10 @@ std::string choice_text(const std::optional<strategy_choice>& c) {
 std::string replicas_text(const stream_stats& stats, double wall_ms) {
   std::string text;
   for (const replica_stats& r : stats.replicas)
-    text += fmt::format("{:24} {:8} pieces {:10} rows, at work {:5.1f} %, {:.3f} ms a row and {:.3f} ms a piece{}\n",
-                        fmt::format("{}", fmt::join(r.devices, "+")), r.pieces, r.rows, 100 * r.busy_ms / wall_ms,
-                        r.row_ms, r.piece_ms, r.living ? "" : "; out: " + r.why_not);
+    text +=
+        fmt::format("{:24} {:8} pieces {:10} rows, at work {:5.1f} %, {:.3f} ms a row and {:.3f} ms a piece{}\n",
+                    fmt::format("{}", fmt::join(r.devices, "+")), r.pieces, r.rows, 100 * r.busy_ms / wall_ms, r.row_ms,
+                    r.piece_ms, r.why_not.empty() ? "" : (r.living ? "; rests: " : "; out: ") + r.why_not);
   if (stats.rows.empty() && !text.empty())
     text += fmt::format("requests run whole: {}\n", stats.whole_because);
   return text;

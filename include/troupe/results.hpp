@@ -70,7 +70,7 @@ struct cache_stats {
 struct replica_stats {
   std::vector<std::string> devices; // by name
   bool living = true;
-  std::string why_not; // if it is not living
+  std::string why_not; // if it is not living, or rests because it would hardly help
   uint64_t pieces = 0; // that ended well
   int64_t rows = 0;    // of those
   double busy_ms = 0;  // while it had a piece

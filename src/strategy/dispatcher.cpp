@@ -10,17 +10,10 @@ namespace troupe {
 
 namespace {
 
-constexpr double least_seconds_of_a_piece = 1e-12;
-
 /// Returns the first moment that is so many seconds later, a day at most.
 run_time after(run_time now, double seconds) {
   constexpr double a_day = 86400;
   return now + std::chrono::nanoseconds(std::llround(std::min(seconds, a_day) * 1e9) + 1);
-}
-
-double rows_per_second_of(const replica_speed& s, int64_t rows) {
-  const auto n = static_cast<double>(rows);
-  return n / std::max(s.seconds(n), least_seconds_of_a_piece);
 }
 
 } // namespace
@@ -87,6 +80,7 @@ std::vector<int64_t> dispatcher::static_shares(int64_t rows) {
 }
 
 std::vector<int64_t> dispatcher::adaptive_shares(int64_t rows, run_time now) {
+  replicas_.compare_speeds(rows);
   std::vector<sharing_replica> all;
   for (size_t i = 0; i < replicas_.size(); ++i) {
     const replica& r = replicas_[i];
@@ -94,6 +88,7 @@ std::vector<int64_t> dispatcher::adaptive_shares(int64_t rows, run_time now) {
     const double waiting = static_cast<double>(queue_.rows(request_queue::lane_of(i))) * f.row_seconds;
     sharing_replica& each = all.emplace_back();
     each.sizes = r.sizes;
+    each.rests = r.rests();
     each.size_seconds = r.speed.size_seconds();
     if (!r.living)
       continue;
@@ -101,18 +96,21 @@ std::vector<int64_t> dispatcher::adaptive_shares(int64_t rows, run_time now) {
     each.now = {.begins_after = replicas_.load(r, now) + waiting + f.fixed_seconds, .row_seconds = f.row_seconds};
   }
   std::vector<int64_t> given = shares_.next(rows, all);
+  const double work_seconds = static_cast<double>(rows) / rows_per_second(rows);
   for (size_t i = 0; i < given.size(); ++i) {
     replica& r = replicas_[i];
     if (!r.living)
       continue;
-    if (given[i] > 0)
+    if (given[i] > 0) {
       r.absence.end();
-    else
-      r.absence.go_on();
-    if (!r.absence.is_long(r.speed))
+      continue;
+    }
+    r.absence.go_on(work_seconds);
+    std::vector<int64_t> trial = shares_.with(i, rows, given);
+    if (!r.absence.is_long(r.seconds_with_size(trial[i])))
       continue;
     r.absence.end_for_trial();
-    given = shares_.with(i, rows, given);
+    given = std::move(trial);
   }
   return given;
 }
@@ -121,7 +119,7 @@ std::vector<double> dispatcher::weights(int64_t rows) const {
   std::vector<double> all;
   double sum = 0;
   for (const replica& r : replicas_.all()) {
-    all.push_back(r.living ? rows_per_second_of(r.predicted, rows) : 0);
+    all.push_back(r.living ? r.predicted.rows_per_second(rows) : 0);
     sum += all.back();
   }
   for (double& w : all)
@@ -149,13 +147,39 @@ size_t dispatcher::whose_turn(int64_t rows) const {
   return most;
 }
 
+dispatcher::choice dispatcher::idle_for_shares(int64_t rows, run_time now) const {
+  double soonest = std::numeric_limits<double>::infinity(); // that one that does not rest would end all of them
+  choice found;
+  double alone = soonest; // the same of one that rests
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    const replica& r = replicas_[i];
+    const int64_t own = queue_.rows(request_queue::lane_of(i));
+    const bool is_idle = replicas_.has_place(i) && own == 0;
+    if (is_idle && !r.rests())
+      return {.replica = i};
+    const double ends = r.speed.seconds(static_cast<double>(rows)) + replicas_.load(r, now) +
+                        static_cast<double>(own) * r.speed.figures().row_seconds;
+    if (r.living && !r.rests())
+      soonest = std::min(soonest, ends);
+    if (is_idle && ends < alone) {
+      alone = ends;
+      found.replica = i;
+    }
+  }
+  if (!found.replica || alone < soonest)
+    return found;
+  return {.look_again = after(now, alone)};
+}
+
 dispatcher::choice dispatcher::choose(int64_t rows, bool may_be_cut, run_time now) {
   if (!replicas_.any_living())
     return {};
   if (host_)
     return choose_by_plugin(rows, may_be_cut, now);
-  if (!is_static())
+  if (!is_static()) {
+    replicas_.compare_speeds(rows);
     return choose_late(rows, may_be_cut, now);
+  }
   if (!next_)
     next_ = whose_turn(may_be_cut && micro_batch_ > 0 ? std::min(rows, micro_batch_) : rows);
   return replicas_.has_place(*next_) ? choice{.replica = next_} : choice{};
@@ -200,14 +224,15 @@ dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, run_ti
     const replica& r = replicas_[i];
     if (!r.living)
       continue;
-    if (r.in_flight.empty() && r.absence.is_long(r.speed))
+    int64_t taken = may_be_cut ? cut(r, rows, rows, all_speeds) : rows;
+    if (r.in_flight.empty() && r.absence.is_long(r.seconds_with_size(taken)))
       return {.replica = i, .look_again = {}};
-    const int64_t taken = may_be_cut ? cut(r, rows, rows, all_speeds) : rows;
+    taken = r.rests() ? rows : taken;
     const double begins = replicas_.load(r, now) +
                           static_cast<double>(queue_.rows(request_queue::lane_of(i))) * r.speed.figures().row_seconds;
     const double ends = begins + r.speed.seconds(static_cast<double>(taken));
-    speeds += rows_per_second_of(r.speed, taken);
-    loads += begins * rows_per_second_of(r.speed, taken);
+    speeds += r.speed.rows_per_second(taken);
+    loads += begins * r.speed.rows_per_second(taken);
     soonest = std::min(soonest, ends);
     if (r.in_flight.size() < depth_ && ends < best) {
       best = ends;
@@ -216,7 +241,8 @@ dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, run_ti
   }
   // When all that is in flight and waits would be done if it could be shared ideally.
   const double all_done = (static_cast<double>(queue_.rows(request_queue::shared)) + loads) / speeds;
-  if (!found.replica || best <= std::max(soonest, all_done) * (1 + 1e-9))
+  const double enough = found.replica && replicas_[*found.replica].rests() ? soonest : std::max(soonest, all_done);
+  if (!found.replica || best <= enough * (1 + 1e-9))
     return found;
   return {.look_again = after(now, best)};
 }
@@ -227,9 +253,9 @@ void dispatcher::took(size_t replica, int64_t rows) {
   if (!is_static()) {
     for (size_t i = 0; i < replicas_.size(); ++i)
       if (replica_roster::replica& r = replicas_[i]; i != replica && r.living && r.in_flight.empty())
-        r.absence.go_on();
+        r.absence.go_on(static_cast<double>(rows) / rows_per_second(rows));
     replica_roster::replica& taker = replicas_[replica];
-    if (taker.absence.is_long(taker.speed))
+    if (taker.absence.is_long(taker.seconds_with_size(rows)))
       taker.absence.end_for_trial();
     else
       taker.absence.end();
@@ -249,7 +275,7 @@ double dispatcher::rows_per_second(int64_t rows) const {
   double all = 0;
   for (const replica& r : replicas_.all())
     if (r.living)
-      all += rows_per_second_of(r.speed, micro_batch_ > 0 ? std::min(rows, micro_batch_) : rows);
+      all += r.speed.rows_per_second(micro_batch_ > 0 ? std::min(rows, micro_batch_) : rows);
   return all;
 }
 
@@ -263,7 +289,7 @@ int64_t dispatcher::cut(const replica& r, int64_t offered, int64_t left, double 
   const int64_t most = micro_batch_ > 0 ? std::min(micro_batch_, offered) : offered;
   if (how_ != distribution::stealing)
     return most;
-  const double part = rows_per_second_of(r.speed, most) / all_speeds;
+  const double part = r.speed.rows_per_second(most) / all_speeds;
   const int64_t limit = micro_batch_ > 0 ? micro_batch_ : std::numeric_limits<int64_t>::max();
   return guided_piece({.waiting = static_cast<double>(queue_.rows(request_queue::shared)),
                        .left = left,

@@ -9,7 +9,9 @@
 //
 // `plug_in` asks a `strategy_host`; its wrong answers are thrown by `share` and `choose`.
 //
-// A replica that gets nothing because it seems too slow is not measured either, so those two try it again now and then
+// A replica that would add less than a twentieth to what the faster ones do rests: it costs more in new sizes and slow
+// pieces than it brings. It takes rows only if it alone would end them sooner than the others would: those are lost,
+// or hang. A replica that gets nothing is not measured either, so those two try it again now and then
 // (`replica_absence`).
 //
 // All functions are O(replicas · depth), what a plug-in does aside.
@@ -43,6 +45,9 @@ public:
     std::optional<size_t> replica;      // that should take the rows now
     std::optional<run_time> look_again; // if they wait for a replica that may be slower than thought
   };
+  /// Returns a replica that has nothing to do, so that a request is cut into shares: one that rests only if it alone
+  /// would end the request sooner than each of the others.
+  choice idle_for_shares(int64_t rows, run_time now) const;
   /// Returns who should take the shared lane's next rows; `rows` of them, unless they may be cut.
   choice choose(int64_t rows, bool may_be_cut, run_time now);
   /// A replica has taken rows of the shared lane that were not shares.

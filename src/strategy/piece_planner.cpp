@@ -32,12 +32,11 @@ std::optional<run_time> piece_planner::start_all(run_time now) {
 
 bool piece_planner::start_shared(const waiting_rows& head, run_time now, std::optional<run_time>& look_again) {
   if (is_shared_out(head)) { // as soon as a replica has nothing else to do
-    for (size_t r = 0; r < dispatcher_.replicas().size(); ++r)
-      if (dispatcher_.replicas().has_place(r) && !queue_.head(request_queue::lane_of(r))) {
-        make_shares(head, now);
-        return true;
-      }
-    return false;
+    const dispatcher::choice idle = dispatcher_.idle_for_shares(head.rows, now);
+    look_again = idle.look_again;
+    if (idle.replica)
+      make_shares(head, now);
+    return idle.replica.has_value();
   }
   const int64_t rows = head.use == row_use::join ? std::min(head.group->rows, max_batch_) : offered(head);
   const dispatcher::choice c = dispatcher_.choose(rows, head.use == row_use::cut, now);

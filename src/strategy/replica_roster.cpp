@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace troupe {
@@ -102,6 +103,30 @@ void replica_roster::end(size_t replica, piece_id piece, ending how, run_time no
 
 bool replica_roster::only_loses(size_t replica) const {
   return replicas_[replica].lost_last >= losses_that_count;
+}
+
+double replica_roster::replica::seconds_with_size(int64_t rows) const {
+  const bool is_new = std::find(sizes.begin(), sizes.end(), rows) == sizes.end();
+  return speed.seconds(static_cast<double>(rows)) +
+         (is_new ? speed.size_seconds().value_or(replica_speed::unknown_size_seconds) : 0);
+}
+
+void replica_roster::compare_speeds(int64_t rows) {
+  std::vector<std::pair<double, replica_roster::replica*>> living; // by rows a second
+  for (replica_roster::replica& r : replicas_)
+    if (r.living)
+      living.emplace_back(r.speed.rows_per_second(rows), &r);
+  std::ranges::stable_sort(living, std::greater<>(), [](const auto& each) { return each.first; });
+  double faster = 0;
+  for (const auto& [speed, r] : living) {
+    r->gain = faster > 0 ? speed / faster : 1;
+    faster += speed;
+  }
+}
+
+std::string replica_roster::why_rests(size_t replica) const {
+  const replica_roster::replica& r = replicas_[replica];
+  return r.living && r.rests() ? fmt::format("it would add {:.1f} % to the others' rows a second", 100 * r.gain) : "";
 }
 
 double replica_roster::load(const replica& r, run_time now) const {

@@ -29,7 +29,14 @@ public:
     size_t prepared_last = 0; // pieces in a row that prepared something
     replica_absence absence;
     std::vector<int64_t> sizes; // rows of pieces that it has run: the last ones, each once
+    double gain = 1;            // its rows a second, over those of the faster replicas together
+
+    /// Returns whether it adds so little to the faster ones that it is not worth its new sizes and its slow pieces.
+    bool rests() const { return gain < gain_that_counts; }
+    /// Returns the seconds that a piece takes, what a new number of rows costs included.
+    double seconds_with_size(int64_t rows) const;
   };
+  static constexpr double gain_that_counts = 0.05;
 
   explicit replica_roster(const machine_options& options);
 
@@ -58,6 +65,10 @@ public:
   /// Returns whether the replica's next piece should begin with what has waited longest.
   bool is_fair_turn(size_t replica) const { return replicas_[replica].turns + 1 >= fair_turn_; }
 
+  /// Finds the `gain` of each replica for pieces of so many rows.
+  void compare_speeds(int64_t rows);
+  /// Returns why a replica rests; empty if it does not.
+  std::string why_rests(size_t replica) const;
   /// Returns the seconds until a replica has done what it has in flight.
   double load(const replica& r, run_time now) const;
   /// Returns the seconds that a piece may take to its end if the replica were given it now.

@@ -14,6 +14,12 @@ constexpr double sizes_that_differ = 0.1; // of the mean size: below, fixed and 
 
 } // namespace
 
+double replica_speed::rows_per_second(int64_t rows) const {
+  constexpr double least_seconds = 1e-12;
+  const auto n = static_cast<double>(rows);
+  return n / std::max(seconds(n), least_seconds);
+}
+
 void replica_speed::measured(double rows, double seconds) {
   const double expected = this->seconds(rows);
   if (expected > 0)

@@ -16,16 +16,17 @@ public:
   /// Returns the seconds that a piece of so many rows should take.
   double seconds(double rows) const { return figures_.seconds(rows); }
   const replica_figures& figures() const { return figures_; }
+  /// Returns the rows a second in pieces of so many; finite.
+  double rows_per_second(int64_t rows) const;
   /// Returns by what factor a piece may well take longer than `seconds` says: 1 and twice the mean deviation so far.
   double caution() const { return 1 + 2 * deviation_; }
-
-  /// Returns whether it was measured several times, and was as expected in the end.
-  bool is_reliable() const { return measurements_ >= 8 && deviation_ < 0.25; }
 
   /// A piece took `seconds`, part of it to prepare: as a rule, the first piece with this number of rows.
   void prepared(double rows, double seconds);
   /// Returns what a new number of rows costs beyond the time of the piece, by those so far; empty before the first.
   std::optional<double> size_seconds() const;
+  /// What it is thought to cost before any was seen.
+  static constexpr double unknown_size_seconds = 0.25;
 
   /// A piece of `rows` took so many seconds.
   void measured(double rows, double seconds);
@@ -45,30 +46,27 @@ private:
   } first_;
 };
 
-/// How long a replica has got nothing because it seemed too slow, counted in requests or pieces that it might have got.
-/// It is tried again after 16 of them, or 256 if its speed is well known; if it still seems too slow then, after twice
-/// as many, and so on: what a slow replica holds up becomes ever less.
+/// How long a replica has got nothing because it seemed too slow: the seconds of work that others did meanwhile. It is
+/// tried again when that costs a small part of them, so what a slow replica holds up stays small.
 class replica_absence {
 public:
-  void go_on() { ++length_; }
-  bool is_long(const replica_speed& known) const { return length_ >= patience_ * (known.is_reliable() ? 16 : 1); }
+  /// Others did this work.
+  void go_on(double seconds) { work_seconds_ += seconds; }
+  /// Returns whether a trial of so many seconds is cheap by now.
+  bool is_long(double trial_seconds) const { return trial_seconds < part_for_trials * work_seconds_; }
   /// It got something as others do.
-  void end() {
-    length_ = 0;
-    patience_ = least_patience;
-  }
+  void end() { work_seconds_ = 0; }
   /// It got something because its absence was long.
   void end_for_trial() {
-    length_ = 0;
-    patience_ *= 2;
+    work_seconds_ = 0;
     on_trial_ = true;
   }
   /// Returns whether what it has done now was a trial, once.
   bool take_trial() { return std::exchange(on_trial_, false); }
 
 private:
-  static constexpr size_t least_patience = 16;
-  size_t length_ = 0, patience_ = least_patience;
+  static constexpr double part_for_trials = 1.0 / 16;
+  double work_seconds_ = 0;
   bool on_trial_ = false;
 };
 

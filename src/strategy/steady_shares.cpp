@@ -1,5 +1,7 @@
 #include "strategy/steady_shares.hpp"
 
+#include "strategy/replica_speed.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -7,9 +9,8 @@ namespace troupe {
 
 namespace {
 
-constexpr double worse = 1.05;                // than the best: still good enough
-constexpr double worse_once = 1.25;           // … for one request: what replicas have in flight evens out by itself
-constexpr double unknown_size_seconds = 0.25; // that a new number of rows costs, before any was seen
+constexpr double worse = 1.05;      // than the best: still good enough
+constexpr double worse_once = 1.25; // … for one request: what replicas have in flight evens out by itself
 constexpr size_t cheap_kinds = 4, most_kinds = 16;
 constexpr size_t few_sizes = 4, most_sizes = 64; // of requests: those with steps of their own; those remembered
 
@@ -30,15 +31,26 @@ double cost_of_sizes(const shares& s, std::span<const sharing_replica> replicas)
   double cost = 0;
   for (size_t i = 0; i < s.size(); ++i)
     if (const auto& known = replicas[i].sizes; s[i] > 0 && std::find(known.begin(), known.end(), s[i]) == known.end())
-      cost += replicas[i].size_seconds.value_or(unknown_size_seconds);
+      cost += replicas[i].size_seconds.value_or(replica_speed::unknown_size_seconds);
   return cost;
 }
 
 shares best_shares(int64_t rows, std::span<const sharing_replica> replicas, sharing_figures when, bool many_sizes) {
-  std::vector<share_figures> each;
-  for (const sharing_replica& r : replicas)
-    each.push_back(r.*when);
-  return stepped_shares(rows, shares_that_end_together(static_cast<double>(rows), each), many_sizes);
+  std::vector<share_figures> all, busy;
+  for (const sharing_replica& r : replicas) {
+    all.push_back(r.*when);
+    busy.push_back(r.rests ? share_figures{.begins_after = -1} : r.*when);
+  }
+  const auto by = [&](std::span<const share_figures> each) {
+    return stepped_shares(rows, shares_that_end_together(static_cast<double>(rows), each), many_sizes);
+  };
+  const shares found = by(busy);
+  const double end = ends(found, replicas, when);
+  const bool need_help = std::ranges::any_of(replicas, [&](const sharing_replica& r) {
+    const share_figures& f = r.*when;
+    return r.rests && f.begins_after >= 0 && f.begins_after + static_cast<double>(rows) * f.row_seconds < end;
+  });
+  return need_help ? by(all) : found;
 }
 
 /// Returns the best of `had` that is about as good as `best`, else that.
