@@ -49,16 +49,17 @@ void add_driver(hasher& h, const gpu_snapshot& s) {
 
 } // namespace
 
-std::string pipeline_file_path(const gpu_snapshot& s) {
-  const std::filesystem::path folder = cache_folder();
-  if (folder.empty())
-    return {};
+hash128 compiler_of(const gpu_snapshot& s) {
   static const hash128 shaders = hash_of_shaders();
   hasher h;
   h.add(shaders);
   add_driver(h, s);
-  const hash128 key = h.digest();
-  return (folder / ("pipelines-" + to_hex(key))).string();
+  return h.digest();
+}
+
+std::string pipeline_file_path(const gpu_snapshot& s) {
+  const std::filesystem::path folder = cache_folder();
+  return folder.empty() ? std::string() : (folder / ("pipelines-" + to_hex(compiler_of(s)))).string();
 }
 
 shader_revision shader_revisions_of(const gpu_snapshot& s) {

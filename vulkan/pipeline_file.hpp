@@ -6,12 +6,16 @@
 // begun anew.
 #pragma once
 
+#include "base/hash.hpp"
 #include "launch/kernel_choices.hpp"
 #include "vulkan/snapshot.hpp"
 
 #include <span>
 
 namespace troupe::vulkan {
+
+/// Returns what compiles a GPU's kernels: the driver, for such GPUs, and all shaders.
+hash128 compiler_of(const gpu_snapshot& s);
 
 /// Returns the file's path in the user's cache folder (XDG_CACHE_HOME, else ~/.cache); empty if there is none.
 std::string pipeline_file_path(const gpu_snapshot& s);

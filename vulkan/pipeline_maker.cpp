@@ -8,35 +8,36 @@
 namespace troupe::vulkan {
 
 pipeline_maker::pipeline_maker(device_context& context, shader_filter alter)
-    : context_(context), alter_(std::move(alter)), cache_file_(pipeline_file_path(context.facts())) {
-  load_cache();
-}
+    : context_(context), alter_(std::move(alter)), cache_file_(pipeline_file_path(context.facts())),
+      exchange_(!alter_ && context.facts().refuses_to_compile ? kernel_exchange::of(compiler_of(context.facts()))
+                                                              : nullptr),
+      cache_(make_cache(cache_file_.empty() ? code() : read_pipeline_file(cache_file_))) {}
 
 pipeline_maker::~pipeline_maker() {
-  if (changed_ && !cache_file_.empty())
-    save_cache();
+  if (!changed_ || cache_file_.empty())
+    return;
+  if (const code content = content_of(cache_.get()); !content.empty())
+    write_pipeline_file(cache_file_, content);
 }
 
-void pipeline_maker::load_cache() {
-  const std::vector<std::byte> content =
-      cache_file_.empty() ? std::vector<std::byte>{} : read_pipeline_file(cache_file_);
+pipeline_cache_handle pipeline_maker::make_cache(std::span<const std::byte> content) const {
   VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   info.initialDataSize = content.size();
   info.pInitialData = content.data();
   VkPipelineCache cache = VK_NULL_HANDLE;
   check(vkCreatePipelineCache(context_.get(), &info, nullptr, &cache), "vkCreatePipelineCache");
-  cache_ = {context_.get(), cache};
+  return {context_.get(), cache};
 }
 
-void pipeline_maker::save_cache() const {
+pipeline_maker::code pipeline_maker::content_of(VkPipelineCache cache) const {
   size_t size = 0;
-  if (vkGetPipelineCacheData(context_.get(), cache_.get(), &size, nullptr) != VK_SUCCESS)
-    return;
-  std::vector<std::byte> content(size);
-  if (vkGetPipelineCacheData(context_.get(), cache_.get(), &size, content.data()) != VK_SUCCESS)
-    return;
+  if (vkGetPipelineCacheData(context_.get(), cache, &size, nullptr) != VK_SUCCESS)
+    return {};
+  code content(size);
+  if (vkGetPipelineCacheData(context_.get(), cache, &size, content.data()) != VK_SUCCESS)
+    return {};
   content.resize(size);
-  write_pipeline_file(cache_file_, content);
+  return content;
 }
 
 const pipeline_maker::layouts& pipeline_maker::layouts_for(uint32_t buffers) const {
@@ -64,7 +65,8 @@ const pipeline_maker::layouts& pipeline_maker::layouts_for(uint32_t buffers) con
   return made;
 }
 
-VkResult pipeline_maker::create(const pipeline_key& key, VkPipelineCreateFlags flags, pipeline_handle& made) {
+VkResult pipeline_maker::create(const pipeline_key& key, VkPipelineCreateFlags flags, VkPipelineCache through,
+                                pipeline_handle& made) {
   std::span<const uint32_t> code = find_shader(key.shader);
   std::vector<uint32_t> altered, folded;
   if (alter_)
@@ -93,14 +95,42 @@ VkResult pipeline_maker::create(const pipeline_key& key, VkPipelineCreateFlags f
                 &constants};
   info.layout = layouts_for(key.buffers).pipeline.get();
   VkPipeline pipeline = VK_NULL_HANDLE;
-  const VkResult result = vkCreateComputePipelines(context_.get(), cache_.get(), 1, &info, nullptr, &pipeline);
+  const VkResult result = vkCreateComputePipelines(context_.get(), through, 1, &info, nullptr, &pipeline);
   made = {context_.get(), pipeline};
   return result;
 }
 
-pipeline_handle pipeline_maker::make(const pipeline_key& key) {
+std::optional<pipeline_handle> pipeline_maker::make(const pipeline_key& key, bool waits) {
+  const bool has_equals = exchange_.use_count() > 1;
+  if (has_equals) {
+    if (std::optional<pipeline_handle> made = load(key))
+      return made;
+    const std::optional<code> known = exchange_->begin(key, waits);
+    return known ? std::optional(make_for_all(key, *known)) : std::nullopt;
+  }
   pipeline_handle made;
-  check(create(key, 0, made), key.shader.c_str());
+  const std::shared_lock lock(cache_mutex_);
+  check(create(key, 0, cache_.get(), made), key.shader.c_str());
+  changed_ = true;
+  return made;
+}
+
+pipeline_handle pipeline_maker::make_for_all(const pipeline_key& key, const code& known) {
+  pipeline_handle made;
+  pipeline_cache_handle own;
+  try {
+    own = make_cache(known);
+    check(create(key, 0, own.get(), made), key.shader.c_str());
+  } catch (...) {
+    if (known.empty())
+      exchange_->end(key, {});
+    throw;
+  }
+  if (known.empty())
+    exchange_->end(key, content_of(own.get()));
+  const std::unique_lock lock(cache_mutex_);
+  const VkPipelineCache from = own.get();
+  check(vkMergePipelineCaches(context_.get(), cache_.get(), 1, &from), "vkMergePipelineCaches");
   changed_ = true;
   return made;
 }
@@ -109,7 +139,8 @@ std::optional<pipeline_handle> pipeline_maker::load(const pipeline_key& key) {
   if (!context_.facts().refuses_to_compile)
     return std::nullopt;
   pipeline_handle made;
-  const VkResult result = create(key, VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT, made);
+  const std::shared_lock lock(cache_mutex_);
+  const VkResult result = create(key, VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT, cache_.get(), made);
   return result == VK_SUCCESS ? std::optional(std::move(made)) : std::nullopt;
 }
 

@@ -1,27 +1,19 @@
 // Makes compute pipelines from the embedded shaders, through a cache that a file keeps between processes
-// (pipeline_file.hpp).
+// (pipeline_file.hpp). What was compiled for an equal GPU of this process is not compiled again (kernel_exchange.hpp).
 #pragma once
 
 #include "vulkan/device_context.hpp"
+#include "vulkan/kernel_exchange.hpp"
 #include "vulkan/shader_library.hpp"
 
 #include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
+#include <span>
 
 namespace troupe::vulkan {
-
-/// What makes a pipeline.
-struct pipeline_key {
-  std::string shader; // "matmul.f32"
-  std::vector<uint32_t> constants;
-  uint32_t buffers = 0; // storage buffers, after the parameter block
-  /// Words of the parameter block, if they are constants of the code (block_constants.hpp).
-  std::vector<uint32_t> block;
-
-  auto operator<=>(const pipeline_key&) const = default;
-};
 
 /// See the top of this file. Thread-safe.
 class pipeline_maker {
@@ -40,19 +32,29 @@ public:
   const layouts& layouts_for(uint32_t buffers) const;
 
   /// Makes a pipeline. Throws what the driver reports, naming the shader.
-  pipeline_handle make(const pipeline_key& key);
+  pipeline_handle make(const pipeline_key& key) { return std::move(*make(key, true)); }
+  /// The same; nullopt if it is being compiled for an equal GPU.
+  std::optional<pipeline_handle> make_unless_elsewhere(const pipeline_key& key) { return make(key, false); }
   /// Makes it if the driver need not compile it; nullopt if it would, or if the driver does not know beforehand.
   std::optional<pipeline_handle> load(const pipeline_key& key);
 
 private:
-  VkResult create(const pipeline_key& key, VkPipelineCreateFlags flags, pipeline_handle& made);
-  void load_cache();
-  void save_cache() const;
+  using code = kernel_exchange::code;
+
+  std::optional<pipeline_handle> make(const pipeline_key& key, bool waits);
+  /// Compiles a kernel, or loads `known`, and hands it to equal GPUs if it was not known.
+  pipeline_handle make_for_all(const pipeline_key& key, const code& known);
+  VkResult create(const pipeline_key& key, VkPipelineCreateFlags flags, VkPipelineCache through, pipeline_handle& made);
+  pipeline_cache_handle make_cache(std::span<const std::byte> content) const;
+  code content_of(VkPipelineCache cache) const;
 
   device_context& context_;
   const shader_filter alter_;
-  pipeline_cache_handle cache_;
-  std::string cache_file_;
+  const std::string cache_file_;
+  /// Null for shaders that a test has altered, and where drivers cannot say whether a kernel is in a cache.
+  const std::shared_ptr<kernel_exchange> exchange_;
+  const pipeline_cache_handle cache_;
+  mutable std::shared_mutex cache_mutex_; // exclusive where `cache_` takes in another cache
   mutable std::mutex mutex_;
   mutable std::map<uint32_t, layouts> layouts_; // made when they are asked for; guarded by mutex_
   std::atomic<bool> changed_{false};

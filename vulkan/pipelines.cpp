@@ -63,10 +63,14 @@ void pipelines::compile_missing(std::span<const pipeline_key> keys) {
   std::stable_sort(missing.begin(), missing.end(), [](const pipeline_key& a, const pipeline_key& b) {
     return find_shader(a.shader).size() > find_shader(b.shader).size();
   });
-  std::vector<pipeline_handle> made(missing.size());
-  for_each_parallel(missing.size(), [&](size_t i) { made[i] = maker_.make(missing[i]); });
+  std::vector<std::optional<pipeline_handle>> made(missing.size());
+  for_each_parallel(missing.size(), [&](size_t i) { made[i] = maker_.make_unless_elsewhere(missing[i]); });
+  for_each_parallel(missing.size(), [&](size_t i) { // those that equal GPUs have compiled meanwhile
+    if (!made[i])
+      made[i] = maker_.make(missing[i]);
+  });
   for (size_t i = 0; i < missing.size(); ++i)
-    add(std::move(missing[i]), std::move(made[i]));
+    add(std::move(missing[i]), std::move(*made[i]));
 }
 
 void pipelines::add(pipeline_key key, pipeline_handle made) {
