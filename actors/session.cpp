@@ -198,6 +198,14 @@ run_result session::state::run(named_tensors inputs, run_options options, carrie
   return result;
 }
 
+std::future<run_result> session::state::prepare(const actors::replica& on, named_tensors inputs, run_options options) {
+  auto pending = make_watched_run(std::move(inputs), std::move(options), on.session->actor());
+  pending->request->only_prepares = true;
+  std::future<run_result> future = pending->result.future();
+  caf::anon_send(on.session->actor(), actors::run(std::move(pending)));
+  return future;
+}
+
 std::future<run_result> session::run_async(named_tensors inputs, const run_options& options) const {
   if (state_->how == strategy::automatic)
     return by_choice(inputs, options, &session::run_async);

@@ -1,9 +1,15 @@
-// A session's plan in words, JSON or DOT: with a strategy, that of each replica for the pieces that it will get.
+// What can be said and made of a request before it runs: a session's plan in words, JSON or DOT, with a strategy that of
+// each replica for the pieces that it will get; and all that its first runs need.
 #include "actors/engine_access.hpp"
 #include "actors/session_state.hpp"
 #include "plan/show/print.hpp"
+#include "strategy/first_sizes.hpp"
+#include "strategy/replica_roster.hpp"
 
 #include <fmt/ranges.h>
+
+#include <algorithm>
+#include <thread>
 
 namespace troupe {
 
@@ -28,20 +34,50 @@ named_tensors piece_of(const named_tensors& inputs, const request_rows& whole, c
   return rows.join_inputs({&first, 1}, make_plain_tensor);
 }
 
-/// Returns, for each replica, why it rests at first; empty if it does not.
-std::vector<std::string> rests_of(strategy how, const stream_options& options, std::span<const replica> all,
-                                  int64_t rows) {
+machine_options predicted_machine(strategy how, const stream_options& options, std::span<const replica> all) {
   std::vector<replica_figures> predicted;
   for (const replica& r : all)
     predicted.push_back(r.predicted);
-  const machine_options machine = machine_for(how, options, std::move(predicted), all.front().devices.own.size());
+  return machine_for(how, options, std::move(predicted), all.front().devices.own.size());
+}
+
+/// Returns, for each replica, why it rests at first; empty if it does not.
+std::vector<std::string> rests_of(const machine_options& machine, int64_t rows) {
   replica_roster roster(machine);
   if (machine.how == distribution::adaptive || machine.how == distribution::stealing)
     roster.compare_speeds(rows);
   std::vector<std::string> why;
-  for (size_t i = 0; i < all.size(); ++i)
+  for (size_t i = 0; i < roster.size(); ++i)
     why.push_back(roster.why_rests(i));
   return why;
+}
+
+/// Returns, by replica, the rows of the pieces that it should get of such requests.
+std::vector<std::set<int64_t>> sizes_of(const machine_options& machine, const request_rows& whole,
+                                        int64_t micro_batch) {
+  const auto count = static_cast<int64_t>(machine.replicas.size());
+  if (machine.how == distribution::plug_in) // what it will say is not known
+    return std::vector<std::set<int64_t>>(machine.replicas.size(), {(whole.rows + count - 1) / count});
+  return first_sizes(machine, {.rows = whole.rows,
+                               .key = whole.key,
+                               .divisible = whole.divisible,
+                               .micro_batch = micro_batch,
+                               .deadline = {},
+                               .pinned = {}});
+}
+
+/// Waits until no GPU has kernels to compile.
+void wait_for_kernels(const actor_runtime& runtime, const run_options& limits) {
+  const auto limit = time_limit(limits.timeout, "run_options::timeout");
+  const auto start = std::chrono::steady_clock::now();
+  const auto is_busy = [](const device_stats& d) { return d.pending_kernels > 0; };
+  while (std::ranges::any_of(runtime.devices().stats(), is_busy)) {
+    if (limits.cancel.stop_requested())
+      fail(errc::cancelled, "the preparation was cancelled while kernels were compiled");
+    if (limit && std::chrono::steady_clock::now() - start >= *limit)
+      fail(errc::timeout, "kernels were not compiled within {} ms", limit->count());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
 }
 
 std::string header(strategy how, const replica& r, size_t number, const model_rows& rows, int64_t piece,
@@ -76,7 +112,7 @@ std::string session::plan(const named_tensors& inputs, plan_format format) const
     most = (whole.rows + count - 1) / count;
   const named_tensors piece = piece_of(inputs, whole, *state_->rows, most);
   const std::vector<std::string> rests =
-      rests_of(state_->how, state_->model->options.stream, state_->replicas, whole.rows);
+      rests_of(predicted_machine(state_->how, state_->model->options.stream, state_->replicas), whole.rows);
   std::vector<std::string> plans;
   for (size_t i = 0; i < state_->replicas.size(); ++i) {
     const replica& r = state_->replicas[i];
@@ -89,6 +125,30 @@ std::string session::plan(const named_tensors& inputs, plan_format format) const
     return plans.front();
   return format == plan_format::text ? fmt::format("{}", fmt::join(plans, "\n"))
                                      : fmt::format("[{}]", fmt::join(plans, ",\n"));
+}
+
+void session::prepare(const named_tensors& inputs, const run_options& options) const {
+  run_options rest = options;
+  const session to = settled(inputs, rest);
+  const state& s = *to.state_;
+  std::vector<std::future<run_result>> made;
+  if (s.how == strategy::none) {
+    made.push_back(state::prepare(s.replicas.front(), inputs, rest));
+  } else {
+    const stream_options& stream = s.model->options.stream;
+    const request_rows whole = s.rows->measure(inputs);
+    const machine_options machine = predicted_machine(s.how, stream, s.replicas);
+    const int64_t cut = stream.micro_batch == 0 && whole.divisible
+                            ? micro_batch_of(s.how, whole.rows, s.replicas.front().devices.own.size())
+                            : 0;
+    const std::vector<std::set<int64_t>> sizes = sizes_of(machine, whole, cut);
+    for (size_t r = 0; r < sizes.size(); ++r)
+      for (int64_t rows : sizes[r])
+        made.push_back(state::prepare(s.replicas[r], piece_of(inputs, whole, *s.rows, rows), rest));
+  }
+  for (std::future<run_result>& each : made)
+    each.get();
+  wait_for_kernels(*s.runtime, rest);
 }
 
 } // namespace troupe

@@ -34,6 +34,9 @@ struct session::state {
   /// that.
   run_result run(named_tensors inputs, run_options options, carried_values carried, carried_bundle& made) const;
 
+  /// Starts a run on a replica that only prepares (`run_request::only_prepares`).
+  static std::future<run_result> prepare(const actors::replica& on, named_tensors inputs, run_options options);
+
   /// Who answers for the whole session: without a strategy, its only coordinator.
   const actors::coordinator_ref& coordinator() const { return replicas.front().session->actor(); }
   /// A session on one of the replicas alone.

@@ -1,15 +1,16 @@
 // What the first requests of a stream get: requests a second over the first 40 and over all, from the first one on,
-// with plans, kernels and shares as they come.
+// with plans, kernels and shares as they come. Prints one line of JSON.
 //
-//   bench_first_requests DEVICE[,DEVICE…] STRATEGY MODEL.onnx fp32|fp16 REQUESTS IN_FLIGHT NAME=VALUE…
+//   bench_first_requests DEVICE[,DEVICE…] STRATEGY MODEL.onnx fp32|fp16 REQUESTS IN_FLIGHT [--prepare] NAME=VALUE…
 //
-// STRATEGY is one that `troupe run --strategy` knows, or "none". For what a user meets first, delete the cache of
-// kernels before.
+// STRATEGY is one that `troupe run --strategy` knows, or "none". --prepare: `session::prepare` comes first, and counts
+// for itself. For what a user meets first, delete the cache of kernels before; `bench/several_gpus` does.
 #include "bench/models.hpp"
 #include "strategy/replica_sets.hpp"
 
 #include <deque>
 #include <sstream>
+#include <utility>
 
 using namespace troupe;
 using namespace troupe::bench;
@@ -31,6 +32,7 @@ struct job {
   std::string file;
   troupe::precision precision = troupe::precision::fp32;
   size_t requests = 0, in_flight = 0;
+  bool prepares = false;
   bindings dims;
 };
 
@@ -42,7 +44,8 @@ job parse(int argc, char** argv) {
     j.precision = precision::fp16;
   j.requests = std::stoul(argv[5]);
   j.in_flight = std::stoul(argv[6]);
-  j.dims = dims_of(std::span(argv + 7, argv + argc));
+  j.prepares = argv[7] == std::string("--prepare");
+  j.dims = dims_of(std::span(argv + (j.prepares ? 8 : 7), argv + argc));
   return j;
 }
 
@@ -53,6 +56,10 @@ void run(const job& j) {
   options.choice.goal = objective::throughput;
   const session model = e.load(j.file, options);
   const named_tensors inputs = plain_inputs(model, j.dims);
+  const auto before = clock_type::now();
+  if (j.prepares)
+    model.prepare(inputs);
+  const double prepared = milliseconds_since(before);
   std::deque<std::future<run_result>> flying;
   double first_answer = 0, after_first = 0;
   size_t done = 0;
@@ -68,14 +75,16 @@ void run(const job& j) {
       after_first = milliseconds_since(start);
   }
   const double all = milliseconds_since(start);
-  fmt::print("{:40} first answer {:5.0f} ms, {:8.1f} requests/s over the first {}, {:8.1f} over all {}; rows/pieces",
-             fmt::format("{} {}", fmt::join(j.devices, ","), j.strategy), first_answer,
-             static_cast<double>(std::min(first, j.requests)) / after_first * 1e3, std::min(first, j.requests),
-             static_cast<double>(j.requests) / all * 1e3, j.requests);
+  const double first_ms = after_first / static_cast<double>(std::min(first, j.requests));
+  fmt::print(R"({{"devices": "{}", "strategy": "{}", "prepared_ms": {:.0f}, "first_answer_ms": {:.0f}, )"
+             R"("first_per_s": {:.1f}, "all_per_s": {:.1f}, "replicas": [)",
+             fmt::join(j.devices, ","), j.strategy, prepared, first_answer, 1e3 / first_ms,
+             static_cast<double>(j.requests) / all * 1e3);
+  const char* comma = "";
   for (const replica_stats& r : model.queue_stats().replicas)
-    fmt::print(" {}/{} ({:.3g} -> {:.3g} ms a row, {:.3g} beside)", r.rows, r.pieces, r.predicted_row_ms, r.row_ms,
-               r.piece_ms);
-  fmt::print("\n");
+    fmt::print(R"({}{{"rows": {}, "pieces": {}, "predicted_row_ms": {:.4f}, "row_ms": {:.4f}, "rests": "{}"}})",
+               std::exchange(comma, ", "), r.rows, r.pieces, r.predicted_row_ms, r.row_ms, r.why_not);
+  fmt::print("]}}\n");
 }
 
 } // namespace
@@ -83,7 +92,7 @@ void run(const job& j) {
 int main(int argc, char** argv) {
   if (argc < 8) {
     fmt::print(stderr, "usage: bench_first_requests DEVICES STRATEGY MODEL.onnx fp32|fp16 REQUESTS IN_FLIGHT "
-                       "NAME=VALUE…\n");
+                       "[--prepare] NAME=VALUE…\n");
     return 2;
   }
   try {

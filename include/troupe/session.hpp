@@ -95,6 +95,13 @@ public:
   /// `strategy::automatic` choose if nothing was chosen yet. Throws what `run` throws for inputs.
   std::string plan(const named_tensors& inputs, plan_format format = plan_format::text) const;
 
+  /// Makes what the first runs with such inputs need, and computes nothing: plans, on their devices with their weights;
+  /// with a strategy, for the pieces that each replica should get. Returns when all GPUs of the engine have compiled
+  /// the kernels that are wanted there. The inputs' values count only if shapes depend on them. Of models with control
+  /// flow, or dims that a run computes, what precedes those. Of `options`, `timeout` and `cancel` count. Throws what
+  /// `run` throws before it computes.
+  void prepare(const named_tensors& inputs, const run_options& options = {}) const;
+
   /// Returns every strategy with every policy, costed for such requests: each device alone, and the best 2, 3 … of the
   /// session's devices together (of more than 8, the best 2, 4, 8 …, all, and `choice_options::max_devices`). The one
   /// that `strategy::automatic` would choose comes first, then from the best to the worst, impossible ones last. Takes

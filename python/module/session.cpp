@@ -57,6 +57,12 @@ std::vector<std::string> warnings(const shared_session& s, const py::dict& input
   return request.options.device_inputs.empty() ? warnings_of(s.get(), request.tensors) : std::vector<std::string>();
 }
 
+void prepare(const shared_session& s, const py::dict& inputs, double timeout) {
+  const run_request request = request_of(inputs, *s.on());
+  const py::gil_scoped_release unlocked;
+  s.get().prepare(request.tensors, {.timeout = milliseconds_of(timeout)});
+}
+
 py::list compare(const shared_session& s, const py::dict& inputs) {
   const run_request request = request_of(inputs, *s.on());
   std::vector<strategy_choice> choices;
@@ -223,6 +229,7 @@ void bind_session(py::module_& module) {
            })
       .def("plan", &plan)
       .def("warnings", &warnings)
+      .def("prepare", &prepare)
       .def("compare", &compare)
       .def("choice", &choice)
       .def("stats", [](const shared_session& s) { return stats_of(s, &session::stats); })

@@ -30,6 +30,13 @@ void attempts::on(chunk_ended& ended) {
                                                 describe_chunk(e.source(), ended.chunk), s_.devices.name(device))});
 }
 
+void attempts::on_installed(uint64_t bound_plan) {
+  s_.book.for_each_running(bound_plan, [&](execution& e) {
+    if (e.request()->only_prepares && s_.installed.is_ready(bound_plan))
+      answer(e, {});
+  });
+}
+
 void attempts::begin(const begin_run& run, const plan_outcome& made) {
   const run_request_ptr& request = run.request;
   if (request->answered)
@@ -69,7 +76,8 @@ execution* attempts::start(const run_request_ptr& request, const plan_outcome& m
   if (s_.copies.ask(request, inputs_wanted_on_host(*request, *prepared.source)))
     return nullptr;
   execution& e = s_.book.add(std::make_unique<execution>(request, std::move(prepared), completion_));
-  s_.ahead.note_begin(e);
+  if (!request->only_prepares)
+    s_.ahead.note_begin(e);
   return &e;
 }
 
@@ -116,6 +124,8 @@ void attempts::start_segment(execution& e, uint32_t segment, const plan_outcome&
   if (!slot)
     return;
   e.start(bound, *slot);
+  if (e.request()->only_prepares)
+    return on_installed(bound->id);
   dispatch(e);
   advance(e); // if everything is known already
 }
@@ -173,8 +183,7 @@ void attempts::advance(execution& e) {
 }
 
 void attempts::finish(execution& e) {
-  const run_request_ptr kept = e.request();
-  run_request& request = *kept;
+  run_request& request = *e.request();
   run_result result;
   result.outputs = e.values().named_outputs();
   result.kept = e.values().kept();
@@ -186,7 +195,12 @@ void attempts::finish(execution& e) {
   if (request.options.trace)
     result.trace = std::make_shared<const run_trace>(
         e.costs().take_trace(std::chrono::nanoseconds(request.started.time_since_epoch()).count()));
-  s_.book.answer(request, std::move(result));
+  answer(e, std::move(result));
+}
+
+void attempts::answer(execution& e, run_result result) {
+  const run_request_ptr kept = e.request();
+  s_.book.answer(*kept, std::move(result));
   e.stop();
   s_.controls.forget(e);
   s_.book.end_all(kept);

@@ -14,6 +14,8 @@ public:
 
   void on(const chunk_begun& begun);
   void on(chunk_ended& ended);
+  /// Ends the runs that were to be prepared and whose plan is on its devices now.
+  void on_installed(uint64_t bound_plan);
 
   /// Does what is on the agenda; `made`: how the jobs that it has waited for ended.
   void begin(const begin_run& run, const plan_outcome& made = {});
@@ -39,6 +41,8 @@ private:
   void advance(execution& e);
   void finish(execution& e);
   void finish_body(execution& e);
+  /// Answers the run of an execution that has ended well, and ends it.
+  void answer(execution& e, run_result result);
 
   session_parts& s_;
   recovery& otherwise_;

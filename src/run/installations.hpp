@@ -42,6 +42,8 @@ public:
 
   /// Takes a device's answer to an install. Returns the installation, null if it is retired.
   installation* answered(size_t device, const plan_installed& answer);
+  /// Returns whether all devices have answered the install of a bound plan that an execution runs.
+  bool is_ready(uint64_t bound_plan) const { return installed_.at(bound_plan).pending == 0; }
   /// Returns whether the device has not answered an install, of retired bound plans too.
   bool is_installing(size_t device) const { return !unanswered_[device].empty(); }
   /// Returns whether a bound plan is there that uses the device.

@@ -101,6 +101,8 @@ struct run_request {
   const run_time started; // when the caller called, by the steady clock
   /// Whether nothing is run: host copies of `options.device_inputs` are wanted, as outputs.
   bool only_fetches = false;
+  /// Whether nothing is run: what a run would need first is made, its plan on its devices too. The result is empty.
+  bool only_prepares = false;
 
   // What the session adds:
   std::optional<run_time> deadline; // by the session's time; empty if there is no limit

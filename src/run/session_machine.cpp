@@ -40,7 +40,7 @@ void session_machine::start_run(const run_request_ptr& request) {
   s_.book.add(request);
   failure why;
   if (!request->only_fetches) {
-    ++s_.plans->counters().runs;
+    s_.plans->counters().runs += request->only_prepares ? 0 : 1;
     why = capture([&] {
       check_given_once(*request);
       if (const auto limit = time_limit(request->options.timeout, "run_options::timeout"))
@@ -60,6 +60,7 @@ void session_machine::on(chunk_ended& ended) {
 
 void session_machine::on(size_t device, const plan_installed& answer) {
   recovery_.on(device, answer);
+  attempts_.on_installed(answer.bound_plan);
   settle();
 }
 

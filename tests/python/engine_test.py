@@ -40,6 +40,10 @@ class Engines(unittest.TestCase):
 
     def test_runs(self):
         session = self.engine.load(models.unary("Neg", TensorProto.FLOAT))
+        session.prepare({"x": X})
+        self.assertEqual(session.stats()["runs"], 0)
+        with self.assertRaisesRegex(errors.InvalidInput, "'x'"):
+            session.prepare({})
         outputs = session.run({"x": X}, trace=True)
         self.assertEqual(outputs["y"].tolist(), [-1, -2, -3])
         self.assertEqual(outputs.stats["chunks"], 1)

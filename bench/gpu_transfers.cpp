@@ -1,7 +1,7 @@
 // Several GPUs in one process: what moves between two of them, and how far branches of one model overlap on all of
 // them.
 //
-// Usage: bench_several_gpus [device…]      default vulkan:0 vulkan:1
+// Usage: bench_gpu_transfers [device…]      default vulkan:0 vulkan:1
 #include "bench/models.hpp"
 #include "trace/run_trace.hpp"
 
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
         bench_transfer(e, mebibytes << 20, both);
     bench_branches(e, gpus);
   } catch (const std::exception& problem) {
-    fmt::print(stderr, "bench_several_gpus: {}\n", problem.what());
+    fmt::print(stderr, "bench_gpu_transfers: {}\n", problem.what());
     return 1;
   }
   return 0;
