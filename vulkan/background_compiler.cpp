@@ -11,7 +11,7 @@ namespace {
 
 /// A quarter of the processor: runs need the rest.
 size_t thread_count() {
-  constexpr unsigned most = 4;
+  constexpr unsigned most = 8;
   return std::clamp(std::thread::hardware_concurrency() / 4, 1u, most);
 }
 

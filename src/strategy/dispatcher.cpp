@@ -147,10 +147,30 @@ size_t dispatcher::whose_turn(int64_t rows) const {
   return most;
 }
 
+std::optional<size_t> dispatcher::takes_whole(int64_t rows, size_t waiting, run_time now) {
+  if (how_ != distribution::adaptive || rows >= too_many_rows_)
+    return std::nullopt;
+  replicas_.compare_speeds(rows);
+  const int64_t step = share_step(rows, replicas_.size());
+  size_t taking_part = 0, idle = 0;
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    const replica& r = replicas_[i];
+    if (!r.living)
+      continue;
+    const bool is_idle = r.in_flight.empty() && queue_.rows(request_queue::lane_of(i)) == 0;
+    if (is_idle && r.absence.is_long(r.seconds_with_size(step)))
+      return std::nullopt; // it is tried with a share
+    taking_part += r.rests() ? 0 : 1;
+    idle += is_idle && !r.rests() ? 1 : 0;
+  }
+  return taking_part < 2 || idle >= waiting ? std::nullopt : choose_late(rows, false, now).replica;
+}
+
 dispatcher::choice dispatcher::idle_for_shares(int64_t rows, run_time now) const {
   double soonest = std::numeric_limits<double>::infinity(); // that one that does not rest would end all of them
   choice found;
   double alone = soonest; // the same of one that rests
+  const bool may_take_over = replicas_.may_take_over();
   for (size_t i = 0; i < replicas_.size(); ++i) {
     const replica& r = replicas_[i];
     const int64_t own = queue_.rows(request_queue::lane_of(i));
@@ -161,7 +181,7 @@ dispatcher::choice dispatcher::idle_for_shares(int64_t rows, run_time now) const
                         static_cast<double>(own) * r.speed.figures().row_seconds;
     if (r.living && !r.rests())
       soonest = std::min(soonest, ends);
-    if (is_idle && ends < alone) {
+    if (is_idle && may_take_over && ends < alone) {
       alone = ends;
       found.replica = i;
     }
@@ -217,6 +237,7 @@ dispatcher::choice dispatcher::choose_by_plugin(int64_t rows, bool may_be_cut, r
 
 dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, run_time now) const {
   const double all_speeds = rows_per_second(rows);
+  const bool may_take_over = replicas_.may_take_over();
   double speeds = 0, loads = 0; // rows a second; rows in flight
   double soonest = std::numeric_limits<double>::infinity(), best = soonest;
   choice found;
@@ -227,6 +248,8 @@ dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, run_ti
     int64_t taken = may_be_cut ? cut(r, rows, rows, all_speeds) : rows;
     if (r.in_flight.empty() && r.absence.is_long(r.seconds_with_size(taken)))
       return {.replica = i, .look_again = {}};
+    if (r.rests() && !may_take_over)
+      continue;
     taken = r.rests() ? rows : taken;
     const double begins = replicas_.load(r, now) +
                           static_cast<double>(queue_.rows(request_queue::lane_of(i))) * r.speed.figures().row_seconds;

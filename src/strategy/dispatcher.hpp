@@ -10,9 +10,9 @@
 // `plug_in` asks a `strategy_host`; its wrong answers are thrown by `share` and `choose`.
 //
 // A replica that would add less than a twentieth to what the faster ones do rests: it costs more in new sizes and slow
-// pieces than it brings. It takes rows only if it alone would end them sooner than the others would: those are lost,
-// or hang. A replica that gets nothing is not measured either, so those two try it again now and then
-// (`replica_absence`).
+// pieces than it brings. It takes rows only if it alone would end them sooner than the others would: those are lost, or
+// hang after they have prepared all that they run. A replica that gets nothing is not measured either, so those two try
+// it again now and then (`replica_absence`).
 //
 // All functions are O(replicas · depth), what a plug-in does aside.
 #pragma once
@@ -21,6 +21,9 @@
 #include "strategy/request_queue.hpp"
 #include "strategy/steady_shares.hpp"
 #include "strategy/strategy_host.hpp"
+
+#include <algorithm>
+#include <limits>
 
 namespace troupe {
 
@@ -45,6 +48,12 @@ public:
     std::optional<size_t> replica;      // that should take the rows now
     std::optional<run_time> look_again; // if they wait for a replica that may be slower than thought
   };
+  /// Returns the replica that should run a request as it is, because `waiting` requests of so many rows are enough for
+  /// all replicas of `adaptive` shares to be at work: whole requests take less time than their shares do together, and
+  /// nothing is gathered. Else nullopt.
+  std::optional<size_t> takes_whole(int64_t rows, size_t waiting, run_time now);
+  /// A replica had no memory for so many rows at once: requests of as many are cut from now on.
+  void cut_from(int64_t rows) { too_many_rows_ = std::min(too_many_rows_, rows); }
   /// Returns a replica that has nothing to do, so that a request is cut into shares: one that rests only if it alone
   /// would end the request sooner than each of the others.
   choice idle_for_shares(int64_t rows, run_time now) const;
@@ -79,12 +88,13 @@ private:
   const int64_t micro_batch_, min_piece_;
   const request_queue& queue_;
   replica_roster replicas_;
-  std::optional<size_t> next_;          // whose turn it is, of static distributions, once asked
-  size_t last_ = SIZE_MAX;              // who had it before; of `round_robin`
-  steady_shares shares_;                // of `adaptive`
-  std::unique_ptr<strategy_host> host_; // of `plug_in`
-  std::vector<strategy_replica> shown_; // to it
-  int64_t chosen_rows_ = 0;             // by its last choice
+  std::optional<size_t> next_;                                  // whose turn it is, of static distributions, once asked
+  size_t last_ = SIZE_MAX;                                      // who had it before; of `round_robin`
+  steady_shares shares_;                                        // of `adaptive`
+  std::unique_ptr<strategy_host> host_;                         // of `plug_in`
+  std::vector<strategy_replica> shown_;                         // to it
+  int64_t chosen_rows_ = 0;                                     // by its last choice
+  int64_t too_many_rows_ = std::numeric_limits<int64_t>::max(); // for one replica's memory
 };
 
 } // namespace troupe

@@ -32,6 +32,10 @@ std::optional<run_time> piece_planner::start_all(run_time now) {
 
 bool piece_planner::start_shared(const waiting_rows& head, run_time now, std::optional<run_time>& look_again) {
   if (is_shared_out(head)) { // as soon as a replica has nothing else to do
+    if (const auto whole = dispatcher_.takes_whole(head.rows, queue_.requests(request_queue::shared), now)) {
+      start_({.replica = *whole, .rows_of = {&head}, .rows = head.rows, .could_be_shares = true});
+      return true;
+    }
     const dispatcher::choice idle = dispatcher_.idle_for_shares(head.rows, now);
     look_again = idle.look_again;
     if (idle.replica)

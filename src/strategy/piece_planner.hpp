@@ -12,6 +12,7 @@ struct planned_piece {
   size_t replica = 0;
   std::vector<const waiting_rows*> rows_of;
   int64_t rows = 0;
+  bool could_be_shares = false; // a request that runs whole because all replicas are at work
 };
 
 /// See the top of this file.

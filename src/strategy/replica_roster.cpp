@@ -124,6 +124,10 @@ void replica_roster::compare_speeds(int64_t rows) {
   }
 }
 
+bool replica_roster::may_take_over() const {
+  return std::ranges::none_of(replicas_, [](const auto& r) { return r.living && !r.rests() && r.prepares(); });
+}
+
 std::string replica_roster::why_rests(size_t replica) const {
   const replica_roster::replica& r = replicas_[replica];
   return r.living && r.rests() ? fmt::format("it would add {:.1f} % to the others' rows a second", 100 * r.gain) : "";

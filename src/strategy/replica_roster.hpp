@@ -4,6 +4,8 @@
 
 #include "strategy/replica_speed.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 /// See the top of this file.
@@ -31,6 +33,8 @@ public:
     std::vector<int64_t> sizes; // rows of pieces that it has run: the last ones, each once
     double gain = 1;            // its rows a second, over those of the faster replicas together
 
+    /// Returns whether a piece in flight is of a new size: how long it takes is hardly known.
+    bool prepares() const { return std::ranges::any_of(in_flight, &flying_piece::is_first); }
     /// Returns whether it adds so little to the faster ones that it is not worth its new sizes and its slow pieces.
     bool rests() const { return gain < gain_that_counts; }
     /// Returns the seconds that a piece takes, what a new number of rows costs included.
@@ -67,6 +71,8 @@ public:
 
   /// Finds the `gain` of each replica for pieces of so many rows.
   void compare_speeds(int64_t rows);
+  /// Returns whether replicas that rest may take over from others that are late: not while these prepare something.
+  bool may_take_over() const;
   /// Returns why a replica rests; empty if it does not.
   std::string why_rests(size_t replica) const;
   /// Returns the seconds until a replica has done what it has in flight.

@@ -98,6 +98,8 @@ public:
 
   /// Returns how many requests have rows that wait.
   size_t requests() const { return parts_.size(); }
+  /// Returns how many of them have rows in a lane, ready or not.
+  size_t requests(size_t lane) const { return lane < lanes_.size() ? lanes_[lane].by_age.size() : 0; }
   /// Returns how many rows wait in a lane, ready or not.
   int64_t rows(size_t lane) const { return lane < lanes_.size() ? lanes_[lane].rows : 0; }
   /// Returns how many records there are: a measure of the memory.

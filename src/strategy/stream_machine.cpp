@@ -204,7 +204,7 @@ void stream_machine::start(const planned_piece& piece) {
   if (counts)
     dispatcher_.took(piece.replica, taken);
   dispatcher_.replicas().start(piece.replica, command.piece, taken, now_);
-  pieces_.emplace(command.piece, flying{piece.replica, command.parts});
+  pieces_.emplace(command.piece, flying{piece.replica, command.parts, piece.could_be_shares});
   commands_.emplace_back(std::move(command));
 }
 
@@ -244,12 +244,17 @@ void stream_machine::give_back(const flying& piece, size_t lost_replica) {
 }
 
 void stream_machine::piece_failed(const flying& piece, const failure& why) {
-  const bool again = piece.parts.size() > 1 && may_come_from_inputs(why.code);
+  const bool is_cut = piece.could_be_shares && why.code == errc::out_of_memory;
+  const bool was_joined = piece.parts.size() > 1 && may_come_from_inputs(why.code);
+  if (is_cut)
+    dispatcher_.cut_from(piece.parts.front().rows);
   for (const piece_part& part : piece.parts) {
     const auto found = open_.find(part.request);
     if (found == open_.end())
       continue;
-    if (again) {
+    if (is_cut) {
+      enqueue(part.request, found->second, part.first_row, part.rows, true);
+    } else if (was_joined) {
       found->second.alone = true;
       enqueue(part.request, found->second, part.first_row, part.rows, true);
     } else {

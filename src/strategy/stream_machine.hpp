@@ -16,7 +16,8 @@
 //   they have more use of the replica. If no other request waits it starts: the prediction may be wrong, and no request
 //   is hurt.
 // - Failure: a piece that fails ends its requests with its error. But one request may have been the reason: after
-//   errors that may come from inputs, several that were joined run again, each alone, once.
+//   errors that may come from inputs, several that were joined run again, each alone, once. A request that ran whole
+//   although shares were possible, and lacked memory, is cut, as all of its size are from then on.
 // - Loss: what a lost replica held goes to the others; requests that are pinned to it, or all if none is left, fail
 //   with `errc::device_lost`. A replica that loses three pieces in a row counts as lost.
 // - A strategy plug-in that fails or answers what cannot be ends all open requests with its error.
@@ -83,6 +84,7 @@ private:
   struct flying {
     size_t replica = 0;
     std::vector<piece_part> parts;
+    bool could_be_shares = false;
   };
 
   void pass_time(run_time now);

@@ -151,15 +151,20 @@ TEST_CASE("a replica that would hardly help rests until the others are lost", "[
 }
 
 TEST_CASE("a replica that rests takes over from one that hangs", "[strategy][C6][C11]") {
-  stream_world world({.replicas = {{.row_seconds = 0.01}, {.row_seconds = 1}}, .how = distribution::adaptive},
-                     {{.row_seconds = 1e9}, {.row_seconds = 1}});
+  const bool is_prepared = GENERATE(true, false);
+  stream_world world({.replicas = {{.row_seconds = 0.01}, {.row_seconds = 1}}, .how = distribution::adaptive});
+  if (is_prepared)
+    world.submit(rows_of_key(2));
+  world.run();
+  world.truth[0].row_seconds = 100;
   for (int i = 0; i < 2; ++i)
     world.submit(rows_of_key(2));
   const auto third = world.submit(rows_of_key(2));
   CHECK(world.rows_by_replica(*third) == std::vector<int64_t>{0, 0}); // the first should soon be free
   world.run_until(10);
-  CHECK(world.rows_by_replica(*third) == std::vector<int64_t>{0, 2});
-  CHECK(world.answer_to(*third).time < 5);
+  CHECK(world.rows_by_replica(*third)[1] == (is_prepared ? 2 : 0)); // a first piece may take long
+  world.run();
+  CHECK(world.answer_to(*third).time < (is_prepared ? 5 : 700));
 }
 
 TEST_CASE("a first measurement that was slow does not leave a replica out", "[strategy][C6]") {

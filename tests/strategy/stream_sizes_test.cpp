@@ -12,7 +12,7 @@ namespace {
 
 constexpr double row = 1e-3;
 
-/// A stream of requests, four in flight, over replicas that a new number of rows costs `size_seconds`.
+/// A stream of requests over replicas that a new number of rows costs `size_seconds`.
 class sized_stream {
 public:
   sized_stream(const machine_options& options, std::vector<replica_figures> truth, double size_seconds)
@@ -28,7 +28,7 @@ public:
     const double begin = world.now();
     const size_t all = world.answers().size() + requests;
     for (size_t submitted = 0; world.answers().size() < all;) {
-      for (; submitted < requests && world.unanswered() < 4; ++submitted)
+      for (; submitted < requests && world.unanswered() < in_flight; ++submitted)
         last = *world.submit(rows_of_key(rows()));
       REQUIRE(world.step());
     }
@@ -36,6 +36,7 @@ public:
   }
   std::vector<int64_t> shares() const { return world.rows_by_replica(last); }
 
+  size_t in_flight = 1;                      // requests, that are cut then; two for each replica keep all at work
   std::map<size_t, std::set<int64_t>> sizes; // that each replica has had
   stream_world world;
   request_id last = 0;
@@ -50,18 +51,56 @@ machine_options equal(distribution how, size_t replicas = 2, int64_t micro_batch
 
 TEST_CASE("two equal replicas are nearly twice as fast as one although new sizes are dear", "[strategy][C6]") {
   const auto [how, micro_batch, least] = GENERATE(table<distribution, int64_t, double>(
-      {{distribution::adaptive, 0, 1.9}, {distribution::weighted, 0, 1.9}, {distribution::stealing, 32, 1.8}}));
+      {{distribution::adaptive, 0, 1.88}, {distribution::weighted, 0, 1.9}, {distribution::stealing, 32, 1.8}}));
   CAPTURE(int(how));
   for (const size_t requests : {40, 400}) {
     sized_stream one(equal(how, 1, micro_batch), {{.row_seconds = row}}, 0.5);
     const machine_options options = equal(how, 2, micro_batch);
     sized_stream two(options, options.replicas, 0.5);
+    one.in_flight = two.in_flight = 4;
     const double alone = one.answer(requests), together = two.answer(requests);
     CHECK(alone / together >= (requests == 400 ? least : 1.0));
-    if (micro_batch == 0)
+    if (how == distribution::weighted)
       CHECK(two.shares() == std::vector<int64_t>{32, 32});
-    CHECK((two.sizes[0].size() <= (micro_batch == 0 ? 1 : 8) && two.sizes[1].size() <= 8));
+    CHECK((two.sizes[0].size() <= (micro_batch == 0 ? 2 : 8) && two.sizes[1].size() <= 8));
   }
+}
+
+TEST_CASE("requests that keep all replicas at work are not cut", "[strategy][C1][C6]") {
+  // Each piece costs as much as twenty rows: shares of 64 rows reach 1.53 times the speed of one replica.
+  const std::vector<replica_figures> truth(2, {.row_seconds = row, .fixed_seconds = 20 * row});
+  const auto stream_of = [&](size_t replicas) {
+    return sized_stream({.replicas = {truth.begin(), truth.begin() + static_cast<std::ptrdiff_t>(replicas)},
+                         .how = distribution::adaptive},
+                        truth, 0);
+  };
+  sized_stream one = stream_of(1), two = stream_of(2);
+  one.in_flight = two.in_flight = 4;
+  CHECK(one.answer(200) / two.answer(200) >= 1.95);
+  CHECK(two.shares() != std::vector<int64_t>{32, 32});
+  two.in_flight = 1; // an answer is wanted soon
+  two.answer(3);
+  CHECK(two.shares() == std::vector<int64_t>{32, 32});
+}
+
+TEST_CASE("requests for which one replica lacks memory are cut", "[strategy][C1][C11]") {
+  const machine_options options = equal(distribution::adaptive);
+  stream_world world(options);
+  size_t refused = 0;
+  world.outcome_of = [&](const start_piece& piece) {
+    const bool too_large = piece.parts.front().rows > 40;
+    refused += too_large ? 1 : 0;
+    return too_large ? piece_outcome{.why = {errc::out_of_memory, "no memory"}} : piece_outcome{};
+  };
+  for (int i = 0; i < 8; ++i)
+    world.submit(rows_of_key(64));
+  world.run();
+  CHECK((refused >= 1 && refused <= 4)); // those that were in flight
+  for (const stream_world::told& answer : world.answers())
+    CHECK_FALSE(answer.what.why.failed());
+  world.submit(rows_of_key(100)); // shares are too large, too
+  world.run();
+  CHECK(world.answers().back().what.why.code == errc::out_of_memory);
 }
 
 TEST_CASE("shares of unequal replicas come within a step of the ideal, with few sizes", "[strategy][C6]") {
