@@ -134,7 +134,7 @@ struct choice_options {
 enum class share_rule : uint8_t {
   equal,    // as many rows for each replica
   weighted, // in proportion to the predicted speed
-  adaptive, // so that all replicas end together, by the speed measured so far
+  adaptive, // so that all end together, by the speed measured so far; whole requests while all replicas are at work
 };
 
 /// When a pipeline takes the next micro-batch in.

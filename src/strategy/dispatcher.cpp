@@ -89,6 +89,7 @@ std::vector<int64_t> dispatcher::adaptive_shares(int64_t rows, run_time now) {
     sharing_replica& each = all.emplace_back();
     each.sizes = r.sizes;
     each.rests = r.rests();
+    each.take_over_seconds = r.seconds_to_take_over(rows);
     each.size_seconds = r.speed.size_seconds();
     if (!r.living)
       continue;
@@ -177,8 +178,8 @@ dispatcher::choice dispatcher::idle_for_shares(int64_t rows, run_time now) const
     const bool is_idle = replicas_.has_place(i) && own == 0;
     if (is_idle && !r.rests())
       return {.replica = i};
-    const double ends = r.speed.seconds(static_cast<double>(rows)) + replicas_.load(r, now) +
-                        static_cast<double>(own) * r.speed.figures().row_seconds;
+    const double takes = r.rests() ? r.seconds_to_take_over(rows) : r.speed.seconds(static_cast<double>(rows));
+    const double ends = takes + replicas_.load(r, now) + static_cast<double>(own) * r.speed.figures().row_seconds;
     if (r.living && !r.rests())
       soonest = std::min(soonest, ends);
     if (is_idle && may_take_over && ends < alone) {
@@ -253,7 +254,8 @@ dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, run_ti
     taken = r.rests() ? rows : taken;
     const double begins = replicas_.load(r, now) +
                           static_cast<double>(queue_.rows(request_queue::lane_of(i))) * r.speed.figures().row_seconds;
-    const double ends = begins + r.speed.seconds(static_cast<double>(taken));
+    const double ends =
+        begins + (r.rests() ? r.seconds_to_take_over(taken) : r.speed.seconds(static_cast<double>(taken)));
     speeds += r.speed.rows_per_second(taken);
     loads += begins * r.speed.rows_per_second(taken);
     soonest = std::min(soonest, ends);

@@ -10,7 +10,7 @@
 // `plug_in` asks a `strategy_host`; its wrong answers are thrown by `share` and `choose`.
 //
 // A replica that would add less than a twentieth to what the faster ones do rests: it costs more in new sizes and slow
-// pieces than it brings. It takes rows only if it alone would end them sooner than the others would: those are lost, or
+// pieces than it brings. It takes rows only if the others would end them much later than it would: those are lost, or
 // hang after they have prepared all that they run. A replica that gets nothing is not measured either, so those two try
 // it again now and then (`replica_absence`).
 //
@@ -54,8 +54,8 @@ public:
   std::optional<size_t> takes_whole(int64_t rows, size_t waiting, run_time now);
   /// A replica had no memory for so many rows at once: requests of as many are cut from now on.
   void cut_from(int64_t rows) { too_many_rows_ = std::min(too_many_rows_, rows); }
-  /// Returns a replica that has nothing to do, so that a request is cut into shares: one that rests only if it alone
-  /// would end the request sooner than each of the others.
+  /// Returns a replica that has nothing to do, so that a request is cut into shares: one that rests only if each of
+  /// the others would end the request much later.
   choice idle_for_shares(int64_t rows, run_time now) const;
   /// Returns who should take the shared lane's next rows; `rows` of them, unless they may be cut.
   choice choose(int64_t rows, bool may_be_cut, run_time now);

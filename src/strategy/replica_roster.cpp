@@ -113,15 +113,24 @@ double replica_roster::replica::seconds_with_size(int64_t rows) const {
 
 void replica_roster::compare_speeds(int64_t rows) {
   std::vector<std::pair<double, replica_roster::replica*>> living; // by rows a second
+  const auto compare = [&](replica_speed replica_roster::replica::*by, bool measured) {
+    for (auto& [speed, r] : living)
+      speed = (r->*by).rows_per_second(rows);
+    std::ranges::stable_sort(living, std::greater<>(), [](const auto& each) { return each.first; });
+    double faster = 0;
+    for (const auto& [speed, r] : living) {
+      if (r->speed.is_measured() == measured)
+        r->gain = faster > 0 ? speed / faster : 1;
+      faster += speed;
+    }
+  };
   for (replica_roster::replica& r : replicas_)
     if (r.living)
-      living.emplace_back(r.speed.rows_per_second(rows), &r);
-  std::ranges::stable_sort(living, std::greater<>(), [](const auto& each) { return each.first; });
-  double faster = 0;
-  for (const auto& [speed, r] : living) {
-    r->gain = faster > 0 ? speed / faster : 1;
-    faster += speed;
-  }
+      living.emplace_back(0, &r);
+  // What was never measured is compared by predictions alone: others may be slow for a moment, and a prediction be too
+  // good.
+  compare(&replica_roster::replica::predicted, false);
+  compare(&replica_roster::replica::speed, true);
 }
 
 bool replica_roster::may_take_over() const {

@@ -39,6 +39,9 @@ public:
     bool rests() const { return gain < gain_that_counts; }
     /// Returns the seconds that a piece takes, what a new number of rows costs included.
     double seconds_with_size(int64_t rows) const;
+    /// Returns by how much a piece on the other replicas must seem to end later before this one, which rests, takes it:
+    /// a multiple of its own time, since it was perhaps never measured, and others only seem to hang.
+    double seconds_to_take_over(int64_t rows) const { return 4 * seconds_with_size(rows); }
   };
   static constexpr double gain_that_counts = 0.05;
 

@@ -18,6 +18,8 @@ public:
   const replica_figures& figures() const { return figures_; }
   /// Returns the rows a second in pieces of so many; finite.
   double rows_per_second(int64_t rows) const;
+  /// Returns whether it is more than a prediction.
+  bool is_measured() const { return measurements_ > 0; }
   /// Returns by what factor a piece may well take longer than `seconds` says: 1 and twice the mean deviation so far.
   double caution() const { return 1 + 2 * deviation_; }
 

@@ -48,7 +48,7 @@ shares best_shares(int64_t rows, std::span<const sharing_replica> replicas, shar
   const double end = ends(found, replicas, when);
   const bool need_help = std::ranges::any_of(replicas, [&](const sharing_replica& r) {
     const share_figures& f = r.*when;
-    return r.rests && f.begins_after >= 0 && f.begins_after + static_cast<double>(rows) * f.row_seconds < end;
+    return r.rests && f.begins_after >= 0 && f.begins_after + r.take_over_seconds < end;
   });
   return need_help ? by(all) : found;
 }

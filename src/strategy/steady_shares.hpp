@@ -24,7 +24,8 @@ namespace troupe {
 /// What counts of a replica when shares are made.
 struct sharing_replica {
   share_figures idle{.begins_after = -1}, now{.begins_after = -1}; // if it had nothing to do, and as it is
-  bool rests = false;                 // takes part only if it alone would end a request sooner than all the others
+  bool rests = false;                 // takes part only if the others would not end a request within …
+  double take_over_seconds = 0;       // … these seconds
   std::optional<double> size_seconds; // that a new number of rows costs; empty if none was seen
   std::span<const int64_t> sizes;     // numbers of rows that it has run
 };

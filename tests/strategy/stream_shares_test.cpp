@@ -150,6 +150,15 @@ TEST_CASE("a replica that would hardly help rests until the others are lost", "[
   CHECK(world.rows_by_replica(*all)[2] == 640);
 }
 
+TEST_CASE("a replica that was never measured does not outdo one that is slow for a moment", "[strategy][C6]") {
+  stream_world world({.replicas = {{.row_seconds = 1e-3}, {.row_seconds = 0.05}}, .how = distribution::adaptive});
+  world.truth[0].row_seconds = 0.1; // while its kernels are compiled
+  for (int i = 0; i < 8; ++i) {
+    CHECK(world.rows_by_replica(*world.submit(rows_of_key(8)))[1] == 0);
+    world.run();
+  }
+}
+
 TEST_CASE("a replica that rests takes over from one that hangs", "[strategy][C6][C11]") {
   const bool is_prepared = GENERATE(true, false);
   stream_world world({.replicas = {{.row_seconds = 0.01}, {.row_seconds = 1}}, .how = distribution::adaptive});
@@ -161,10 +170,10 @@ TEST_CASE("a replica that rests takes over from one that hangs", "[strategy][C6]
     world.submit(rows_of_key(2));
   const auto third = world.submit(rows_of_key(2));
   CHECK(world.rows_by_replica(*third) == std::vector<int64_t>{0, 0}); // the first should soon be free
-  world.run_until(10);
+  world.run_until(20);
   CHECK(world.rows_by_replica(*third)[1] == (is_prepared ? 2 : 0)); // a first piece may take long
   world.run();
-  CHECK(world.answer_to(*third).time < (is_prepared ? 5 : 700));
+  CHECK(world.answer_to(*third).time < (is_prepared ? 15 : 700));
 }
 
 TEST_CASE("a first measurement that was slow does not leave a replica out", "[strategy][C6]") {
