@@ -7,6 +7,7 @@
 // of kernels before.
 #include "base/seeded_random.hpp"
 #include "bench/models.hpp"
+#include "cli/size_range.hpp"
 
 #include <set>
 #include <thread>
@@ -16,37 +17,17 @@ using namespace troupe::bench;
 
 namespace {
 
-/// A dim and the values that it may have.
-struct range {
-  std::string name;
-  int64_t first = 0, last = 0, step = 1;
-
-  int64_t count() const { return (last - first) / step + 1; }
-};
-
-range parse_range(const std::string& text) {
-  const size_t is = text.find('='), to = text.find(".."), per = text.find('/');
-  if (is == std::string::npos)
-    fail(errc::invalid_argument, "'{}' is not NAME=VALUE or NAME=FIRST..LAST/STEP", text);
-  range r{.name = text.substr(0, is), .first = std::stoll(text.substr(is + 1))};
-  r.last = to == std::string::npos ? r.first : std::stoll(text.substr(to + 2));
-  r.step = per == std::string::npos ? 1 : std::stoll(text.substr(per + 1));
-  if (r.step < 1 || r.last < r.first)
-    fail(errc::invalid_argument, "'{}' has no values", text);
-  return r;
-}
-
 /// Returns `count` sizes in random order, the same ones each time.
-std::vector<bindings> draw_sizes(const std::vector<range>& ranges, size_t count) {
+std::vector<bindings> draw_sizes(const std::vector<cli::size_range>& ranges, size_t count) {
   seeded_random random(7);
   size_t all = 1;
-  for (const range& r : ranges)
+  for (const cli::size_range& r : ranges)
     all *= static_cast<size_t>(r.count());
   std::set<bindings> drawn;
   std::vector<bindings> sizes;
   while (sizes.size() < std::min(count, all)) {
     bindings b;
-    for (const range& r : ranges)
+    for (const cli::size_range& r : ranges)
       b[r.name] = r.first + r.step * static_cast<int64_t>(random.below(static_cast<uint32_t>(r.count())));
     if (drawn.insert(b).second)
       sizes.push_back(std::move(b));
@@ -103,9 +84,9 @@ int main(int argc, char** argv) {
     engine e({.devices = {argv[1]}, .kernels = when});
     const session model =
         e.load(argv[2], {.precision = argv[4] == std::string("fp16") ? precision::fp16 : precision::fp32});
-    std::vector<range> ranges;
+    std::vector<cli::size_range> ranges;
     for (int i = 6; i < argc; ++i)
-      ranges.push_back(parse_range(argv[i]));
+      ranges.push_back(cli::parse_range(argv[i], "size"));
     const std::vector<bindings> sizes = draw_sizes(ranges, std::stoul(argv[5]));
     print("first run of the process", run_all(model, std::span(sizes).first(1)));
     print("each other size once", run_all(model, std::span(sizes).subspan(1)));

@@ -1,15 +1,13 @@
 // troupe prepare: compiles a GPU's kernels for sizes that are to come, so that no later process waits for them.
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
+#include "cli/size_range.hpp"
 #include "cli/strategy_options.hpp"
 
 #include "base/checked.hpp"
 #include "base/elapsed.hpp"
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <charconv>
 
 namespace troupe::cli {
 namespace {
@@ -20,48 +18,11 @@ struct prepare_arguments : model_options {
   std::vector<std::string> sizes; // "batch=1..64/2"
 };
 
-/// The values that a dim is to have.
-struct size_range {
-  std::string name;
-  int64_t first = 0, last = 0, step = 1;
-
-  int64_t count() const { return (last - first) / step + 1; }
-};
-
-/// Reads a whole number at the beginning of `text` and takes it away; returns whether there is one.
-bool take_number(std::string_view& text, int64_t& number) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return code == std::errc();
-}
-
-bool take(std::string_view& text, std::string_view what) {
-  if (!text.starts_with(what))
-    return false;
-  text.remove_prefix(what.size());
-  return true;
-}
-
-size_range parse_range(const std::string& text) {
-  const size_t is = text.find('=');
-  size_range r{.name = text.substr(0, is)};
-  std::string_view rest = is == std::string::npos ? "" : std::string_view(text).substr(is + 1);
-  bool good = is != std::string::npos && take_number(rest, r.first);
-  r.last = r.first;
-  if (good && take(rest, ".."))
-    good = take_number(rest, r.last);
-  if (good && take(rest, "/"))
-    good = take_number(rest, r.step);
-  if (!good || !rest.empty() || r.step < 1 || r.first < 0 || r.last < r.first)
-    fail(errc::invalid_argument, "--sizes '{}' is not NAME=SIZE, NAME=FIRST..LAST or NAME=FIRST..LAST/STEP", text);
-  return r;
-}
-
 /// Returns every combination of the ranges' values with `others`, the largest first: these decide what memory is taken.
 std::vector<bindings> sizes_of(const std::vector<std::string>& texts, const bindings& others) {
   std::vector<bindings> all{others};
   for (const std::string& text : texts) {
-    const size_range r = parse_range(text);
+    const size_range r = parse_range(text, "--sizes");
     if (checked_mul(static_cast<int64_t>(all.size()), r.count()) > most_sizes)
       fail(errc::invalid_argument, "--sizes asks for more than {} sizes; take larger steps", most_sizes);
     std::vector<bindings> longer;

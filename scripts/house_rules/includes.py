@@ -19,7 +19,7 @@ SRC_SKIPS = {"loader": ["layers"], "rewrite": ["layers"], "cost": ["loader", "re
              "device": ["loader", "rewrite"], "cpu": ["loader", "rewrite"], "run": ["layers", "cpu", "loader"],
              "schedules": ["loader", "rewrite", "layers", *OVER_PLAN], "measure": ["loader", "rewrite", *NO_RUNS]}
 ABOVE_SRC = {"vulkan": ["src"], "actors": ["src", "vulkan"], "cli": ["src", "vulkan", "actors", "laboratory"],
-             "examples": [], "python": [], "bench": ["src", "vulkan", "actors", "laboratory"]}
+             "examples": [], "python": [], "bench": ["src", "vulkan", "actors", "laboratory", "cli"]}
 # The public headers (include/troupe, "troupe/…"): all may include them; they, nothing but each other and the standard
 # library.
 PUBLIC = "include"

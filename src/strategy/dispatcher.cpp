@@ -69,7 +69,7 @@ std::vector<int64_t> dispatcher::static_shares(int64_t rows) {
       figures.push_back({.begins_after = f.fixed_seconds, .row_seconds = f.row_seconds});
   }
   std::vector<double> wanted = shares_that_end_together(static_cast<double>(rows), figures);
-  if (rows >= 8 * static_cast<int64_t>(replicas_.size())) // a row more or less is little: no new number of rows for it
+  if (rows >= few_rows * static_cast<int64_t>(replicas_.size())) // what is owed is not worth new numbers of rows
     return whole_shares(rows, wanted);
   for (size_t i = 0; i < wanted.size(); ++i)
     wanted[i] += replicas_[i].owed;

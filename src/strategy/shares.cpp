@@ -98,7 +98,8 @@ int64_t ladder_floor(int64_t rows) {
 }
 
 int64_t share_step(int64_t rows, size_t replicas) {
-  return static_cast<int64_t>(std::bit_floor(std::max<uint64_t>(1, static_cast<uint64_t>(rows) / (8 * replicas))));
+  const int64_t wanted = std::max<int64_t>(1, rows / (few_rows * static_cast<int64_t>(replicas)));
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(wanted)));
 }
 
 std::vector<int64_t> stepped_shares(int64_t rows, std::span<const double> wanted, bool many_sizes) {
@@ -141,7 +142,7 @@ int64_t guided_piece(const guided_rows& rows, double part, std::span<const int64
 }
 
 int64_t least_piece(int64_t micro_batch) {
-  return std::max<int64_t>(1, micro_batch / 8);
+  return std::max<int64_t>(1, micro_batch / few_rows);
 }
 
 } // namespace troupe

@@ -25,11 +25,11 @@ std::vector<int64_t> whole_shares(int64_t rows, std::span<const double> wanted);
 /// at most `rows`; 0 if `rows` is below 1.
 int64_t ladder_floor(int64_t rows);
 
-/// A request with this many rows or fewer gets the best shares of the moment: its shares cannot have many sizes.
+/// One row in this many is little. Requests of no more rows get the best shares of the moment, which have few sizes.
 inline constexpr int64_t few_rows = 8;
 
 /// Returns the step by which shares of `rows` differ from equal ones: the greatest power of two that is at most an
-/// eighth of an equal share; at least 1.
+/// equal share divided by `few_rows`; at least 1.
 int64_t share_step(int64_t rows, size_t replicas);
 
 /// Rounds shares that add up to `rows` so that few numbers of rows occur. All but the largest are an equal share and
