@@ -158,6 +158,7 @@ constexpr auto letters_of = std::to_array<implementation<std::string_view>>({
     {microsoft, "QLinearWhere", "bUfUUfUfU"},
     {microsoft, "QMoE", "TTUVTUVTUVTUUUT"},
     {microsoft, "QuantizeLinear", "TS*"},
+    {microsoft, "RelativePositionBias", "Tl"},
     {microsoft, "RotaryEmbedding", "TlT"},
     {microsoft, "SparseAttention", "TTTTTiiiiT"},
     {microsoft, "Trilu", "Tl"},
