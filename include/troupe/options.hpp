@@ -83,6 +83,7 @@ enum class placement_policy : uint8_t {
   min_min,  // of the nodes that are ready, the one that can finish first of all (Ibarra, Kim 1977)
   local_search, // heft, improved by moving nodes as long as that helps, within a fixed effort
   plug_in,      // what `session_options::policy_plugin` says
+  dls,          // of the nodes that are ready, the pair of node and device of the highest level (Sih, Lee 1993)
 };
 
 /// Says which device runs the nodes whose name, or an output's name, matches a pattern.

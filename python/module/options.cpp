@@ -26,6 +26,7 @@ constexpr word<placement_policy> policies[] = {
     {"cpop", placement_policy::cpop},
     {"min-min", placement_policy::min_min},
     {"local-search", placement_policy::local_search},
+    {"dls", placement_policy::dls},
     {"plug-in", placement_policy::plug_in},
 };
 constexpr word<strategy> strategies[] = {

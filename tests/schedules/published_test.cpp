@@ -36,6 +36,7 @@ TEST_CASE("policies give the published schedules' lengths", "[schedules][C6]") {
   const cost_matrix heft_paper = costs_of(examples.at("heft_paper")), peft_paper = costs_of(examples.at("peft_paper"));
   CHECK(makespan_by("heft", heft_paper) == 80);
   CHECK(makespan_by("cpop", heft_paper) == 86);
+  CHECK(makespan_by("dls", heft_paper) == 91);
   CHECK(makespan_by("peft", peft_paper) == 122);
   CHECK(makespan_by("heft", peft_paper) == 133);
 }
@@ -45,6 +46,12 @@ TEST_CASE("min-min places what can end first, first", "[schedules][C6]") {
   // be 2.
   const cost_matrix costs{.tasks = 3, .devices = 2, .seconds = {2, 2, 1, 1, 1, 1}, .edges = {}};
   CHECK(makespan_by("min-min", costs) == 3);
+}
+
+TEST_CASE("dls gives a device the task that gains most there", "[schedules][C6]") {
+  // Both tasks could begin at once on either device. Task 0 is longer, but only task 1 gains on device 0.
+  const cost_matrix costs{.tasks = 2, .devices = 2, .seconds = {4, 4, 1, 5}, .edges = {}};
+  CHECK(makespan_by("dls", costs) == 4);
 }
 
 TEST_CASE("dmda counts the seconds in which what lacks comes", "[schedules][C6]") {

@@ -88,7 +88,7 @@ TEST_CASE("every policy runs every made-up graph", "[schedules][sim]") {
                            "graph:stencil", "graph:montage", "graph:layers"})
     for (const placement_policy policy :
          {placement_policy::heft, placement_policy::peft, placement_policy::cpop, placement_policy::min_min,
-          placement_policy::dmda, placement_policy::round_robin}) {
+          placement_policy::dmda, placement_policy::dls, placement_policy::round_robin}) {
       INFO(name);
       const simulation_report r = simulated(name, on_cpus(3, policy));
       CHECK(r.failed == 0);

@@ -22,13 +22,13 @@ double ranked_move(const scheduling_problem& problem, uint32_t v) {
   return problem.move_weight() > 0 ? problem.mean_move_seconds(v) * problem.move_weight() : 0;
 }
 
-std::vector<double> upward_ranks(const scheduling_problem& problem, std::span<const double> mean) {
+std::vector<double> upward_ranks(const scheduling_problem& problem, std::span<const double> mean, bool moves) {
   std::vector<double> rank(problem.task_count(), 0);
   for (task_id n = problem.task_count(); n-- > 0;) {
     double after = 0;
     for (uint32_t v : problem.outputs(n)) {
       const std::span<const task_id> readers = problem.readers(v);
-      const double move = readers.empty() ? 0 : ranked_move(problem, v);
+      const double move = readers.empty() || !moves ? 0 : ranked_move(problem, v);
       for (task_id reader : readers)
         after = std::max(after, move + rank[reader]);
     }

@@ -12,8 +12,9 @@ std::vector<double> mean_seconds(const scheduling_problem& problem);
 /// Returns the mean seconds of a value's move, as ranks count it.
 double ranked_move(const scheduling_problem& problem, uint32_t v);
 
-/// Returns the seconds from each task's start to the end of the graph, by mean times.
-std::vector<double> upward_ranks(const scheduling_problem& problem, std::span<const double> mean);
+/// Returns the seconds from each task's start to the end of the graph, by mean times; without those of moves if
+/// `moves` is false.
+std::vector<double> upward_ranks(const scheduling_problem& problem, std::span<const double> mean, bool moves = true);
 /// Returns the seconds from the start of the graph to each task's start, by mean times.
 std::vector<double> downward_ranks(const scheduling_problem& problem, std::span<const double> mean);
 

@@ -90,6 +90,12 @@ constexpr auto rows = std::to_array<policy_row>({
      .uses_cost = true,
      .by_finish = true,
      .or_single = true},
+    {.policy = placement_policy::dls,
+     .name = "dls",
+     .what = "of what is ready, the pair of node and device of the highest level: urgency, start, speed",
+     .place = built_in<place_dls>,
+     .uses_cost = true,
+     .by_finish = true},
 });
 
 /// In no list: what it does is the plug-in's.

@@ -48,5 +48,6 @@ void place_peft(const scheduling_problem& problem, schedule& made);
 void place_cpop(const scheduling_problem& problem, schedule& made);
 void place_min_min(const scheduling_problem& problem, schedule& made);
 void place_local_search(const scheduling_problem& problem, schedule& made);
+void place_dls(const scheduling_problem& problem, schedule& made);
 
 } // namespace troupe

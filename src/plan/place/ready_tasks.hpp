@@ -4,6 +4,8 @@
 
 #include "plan/place/scheduling_problem.hpp"
 
+#include <queue>
+
 namespace troupe {
 
 /// See the top of this file.
@@ -45,5 +47,27 @@ struct keyed_task {
 
   bool operator<(const keyed_task& other) const { return key != other.key ? key < other.key : task > other.task; }
 };
+
+/// Calls `place(task)` for each task, of those that are ready the one of the greatest `key(task)` first. A key may only
+/// fall while others are placed: an old one is an upper bound, and only the tasks at the top of the queue are asked
+/// again.
+template <class Key, class Place>
+void place_greatest_first(const scheduling_problem& problem, Key&& key, Place&& place) {
+  ready_tasks ready(problem);
+  std::priority_queue<keyed_task> next;
+  const auto add = [&](task_id n) { next.push({key(n), n}); };
+  ready.begin(add);
+  while (!next.empty()) {
+    const task_id n = next.top().task;
+    next.pop();
+    const keyed_task now{key(n), n};
+    if (!next.empty() && now < next.top()) {
+      next.push(now);
+      continue;
+    }
+    place(n);
+    ready.complete(n, add);
+  }
+}
 
 } // namespace troupe

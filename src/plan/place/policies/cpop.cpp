@@ -10,7 +10,6 @@
 #include "plan/place/policies.hpp"
 #include "plan/place/ready_tasks.hpp"
 
-#include <queue>
 #include <utility>
 
 namespace troupe {
@@ -68,19 +67,14 @@ void place_cpop(const scheduling_problem& problem, schedule& made) {
   for (task_id n : path)
     is_critical[n] = home != policy_none && problem.allows(n, home);
   earliest_finish schedule(problem);
-  ready_tasks ready(problem);
-  std::priority_queue<keyed_task> next;
-  const auto add = [&](task_id n) { next.push({priority[n], n}); };
-  ready.begin(add);
-  while (!next.empty()) {
-    const task_id n = next.top().task;
-    next.pop();
+  const auto place = [&](task_id n) {
     if (is_critical[n])
       schedule.place_on(n, home);
     else
       schedule.place(n);
-    ready.complete(n, add);
-  }
+  };
+  place_greatest_first(
+      problem, [&](task_id n) { return priority[n]; }, place);
   schedule.take(made);
 }
 

@@ -12,8 +12,6 @@
 #include "plan/place/policies.hpp"
 #include "plan/place/ready_tasks.hpp"
 
-#include <queue>
-
 namespace troupe {
 namespace {
 

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <queue>
 
 namespace troupe {
 namespace {
@@ -25,8 +24,8 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 class optimistic_costs {
 public:
   explicit optimistic_costs(const scheduling_problem& problem)
-      : problem_(problem), devices_(problem.device_count()),
-        costs_(static_cast<size_t>(problem.task_count()) * problem.device_count(), 0), mean_(problem.task_count(), 0) {
+      : devices_(problem.device_count()), costs_(static_cast<size_t>(problem.task_count()) * problem.device_count(), 0),
+        mean_(problem.task_count(), 0) {
     std::vector<double> through(devices_); // of a successor: its cost from its start to the end, by device
     // Successors first. What a successor costs is taken once for all values that it reads of whom: pushed to its
     // makers.
@@ -56,7 +55,6 @@ private:
       row[d] = std::max(row[d], std::min(stays[d], moves));
   }
 
-  const scheduling_problem& problem_;
   uint32_t devices_;
   std::vector<double> costs_;        // by task and device
   std::vector<double> mean_;         // by task, over its candidates
@@ -68,16 +66,11 @@ private:
 void place_peft(const scheduling_problem& problem, schedule& made) {
   const optimistic_costs costs(problem);
   earliest_finish schedule(problem);
-  ready_tasks ready(problem);
-  std::priority_queue<keyed_task> next;
-  const auto add = [&](task_id n) { next.push({costs.mean(n), n}); };
-  ready.begin(add);
-  while (!next.empty()) {
-    const task_id n = next.top().task;
-    next.pop();
+  const auto place = [&](task_id n) {
     schedule.place_by(n, [&](uint32_t d, double finish) { return finish + costs.of(n, d); });
-    ready.complete(n, add);
-  }
+  };
+  place_greatest_first(
+      problem, [&](task_id n) { return costs.mean(n); }, place);
   schedule.take(made);
 }
 
