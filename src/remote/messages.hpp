@@ -1,5 +1,5 @@
 // What a session's process and a worker say to each other over a link, and workers among themselves. Each message is
-// one frame: its kind, then its members (wire/archive.hpp).
+// one frame: its kind, then its members in their order (wire/archive.hpp).
 //
 //   session                      worker
 //      │ hello ───────────────────▶│ checks version and limits
