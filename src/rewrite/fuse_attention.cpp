@@ -366,7 +366,7 @@ bool fuse_attention(graph_editor& e) {
       changed |= fuse_attention_at(e, n);
     if (e.alive(n) && is_op(e.at(n), "Attention"))
       changed |= take_presents_apart(e, n);
-    if (e.alive(n) && e.at(n).domain == "troupe" && e.at(n).op_type == "Attention")
+    if (e.alive(n) && is_own(e.at(n), "Attention"))
       for (const auto take : {take_cache_apart, take_transposes, append_to_caches})
         changed |= take(e, n);
   }

@@ -10,10 +10,6 @@
 namespace troupe {
 namespace {
 
-bool is_fused(const node& n) {
-  return n.op_type == "MatMul" && n.domain == "troupe";
-}
-
 bool is_float(const graph_editor& e, value_id v) {
   return types::floats & set_of(e.val(v).type);
 }
@@ -170,7 +166,7 @@ std::string absorb_follower(graph_editor& e, node& fused, node_id next) {
 
 /// Fuses around node `n`; returns whether anything changed.
 bool fuse_matmul_at(graph_editor& e, node_id n) {
-  auto candidate = is_fused(e.at(n)) ? std::optional(e.at(n)) : as_fused(e, n);
+  auto candidate = is_own(e.at(n), "MatMul") ? std::optional(e.at(n)) : as_fused(e, n);
   if (!candidate)
     return false;
   node fused = std::move(*candidate);

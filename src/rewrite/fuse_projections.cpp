@@ -37,8 +37,7 @@ bool is_constant(const graph_editor& e, value_id v) {
 /// A product of floats; its own operator has all that follows it.
 std::optional<product> float_product_at(const graph_editor& e, node_id n) {
   const node& call = e.at(n);
-  const bool fused = call.op_type == "MatMul" && call.domain == "troupe";
-  if (!fused && !is_op(call, "MatMul"))
+  if (!is_float_product(call))
     return std::nullopt;
   const value_id weights = call.inputs[1];
   const bool plain = call.attrs.integer("transA", 0) == 0 && call.attrs.real("alpha", 1) == 1;

@@ -14,10 +14,6 @@ namespace {
 
 constexpr size_t b_scale = 3, b_zero = 5, bias = 6, y_scale = 7, y_zero = 8;
 
-bool is_quantized_product(const node& n) {
-  return n.domain == "troupe" && (n.op_type == "QuantizedConv" || n.op_type == "QuantizedMatMul");
-}
-
 bool is_conv(const node& n) {
   return n.op_type.find("Conv") != std::string::npos;
 }

@@ -19,7 +19,7 @@ std::optional<elementwise_program> program_of(const graph_editor& e, const node&
                      });
   if (!typed || !e.val(n.outputs[0]).dims)
     return std::nullopt;
-  if (n.domain == "troupe" && n.op_type == "Elementwise")
+  if (is_own(n, "Elementwise"))
     return parse_elementwise(n.attrs, n.inputs.size());
   const bool old_broadcast = n.def->since < 7 && n.attrs.has("broadcast");
   const auto call = n.domain.empty() && !old_broadcast ? scalar_call_of(e, n) : std::nullopt;

@@ -50,8 +50,7 @@ bool is_depthwise(const graph_editor& e, const node& n) {
 /// is none.
 node_id open_product(const graph_editor& e, value_id v) {
   const node_id n = e.used_once(v) ? e.producer(v) : -1;
-  if (n < 0 || e.at(n).domain != "troupe" ||
-      (e.at(n).op_type != "QuantizedConv" && e.at(n).op_type != "QuantizedMatMul"))
+  if (n < 0 || !is_quantized_product(e.at(n)))
     return -1;
   const bool open = input_of(e.at(n), own_scale) != no_value && input_of(e.at(n), residual) == no_value;
   return open && !is_depthwise(e, e.at(n)) ? n : -1;
@@ -82,7 +81,7 @@ bool end_in_sum(graph_editor& e, node_id index, size_t own, const sum_range& ran
 
 bool fuse_sum(graph_editor& e, node_id index) {
   const node& n = e.at(index);
-  if (n.domain != "troupe" || n.op_type != "QuantizedElementwise" || n.attrs.integer("operands") != 2)
+  if (!is_own(n, "QuantizedElementwise") || n.attrs.integer("operands") != 2)
     return false;
   for (const size_t scale : {size_t{1}, size_t{4}, sum_scale}) // bytes only
     if (input_of(n, scale) == no_value)

@@ -34,7 +34,7 @@ struct rotation {
 std::optional<rotation> rotary_behind(const graph_editor& e, node_id n, const symbolic_shape& rows) {
   const value_id heads = e.at(n).outputs[0];
   const node_id at = e.used_once(heads) ? e.only_consumer(heads) : -1;
-  if (at < 0 || e.at(at).op_type != "Rotary" || e.at(at).domain != "troupe" || e.at(at).inputs[0] != heads)
+  if (at < 0 || !is_own(e.at(at), "Rotary") || e.at(at).inputs[0] != heads)
     return std::nullopt;
   const auto& dims = e.val(heads).dims;
   if (!dims || dims->size() != 4 || !((*dims)[0] == rows[0]))
@@ -145,7 +145,7 @@ bool fuse_rotations_at(graph_editor& e, node_id n) {
 bool fuse_rotations(graph_editor& e) {
   bool changed = false;
   for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n) && e.at(n).domain == "troupe" && e.at(n).op_type == "Projections")
+    if (e.alive(n) && is_own(e.at(n), "Projections"))
       changed |= fuse_rotations_at(e, n);
   return changed;
 }

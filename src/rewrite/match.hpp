@@ -14,6 +14,21 @@ inline bool is_op(const node& n, std::string_view op_type) {
          !n.outputs.empty() && n.outputs[0] != no_value;
 }
 
+/// Returns whether `n` is the operator `op_type` of troupe itself, which only passes make.
+inline bool is_own(const node& n, std::string_view op_type) {
+  return n.op_type == op_type && n.domain == "troupe";
+}
+
+/// Returns whether `n` is a product of floats, with what follows it (troupe's own MatMul) or without.
+inline bool is_float_product(const node& n) {
+  return is_own(n, "MatMul") || is_op(n, "MatMul");
+}
+
+/// Returns whether `n` is a product of bytes.
+inline bool is_quantized_product(const node& n) {
+  return is_own(n, "QuantizedConv") || is_own(n, "QuantizedMatMul");
+}
+
 /// Returns the node that produces `v` if it is ai.onnx operator `op_type`, else -1.
 node_id produced_by(const graph_editor& e, value_id v, std::string_view op_type);
 

@@ -34,14 +34,6 @@
 namespace troupe {
 namespace {
 
-bool is_chain(const node& n) {
-  return n.domain == "troupe" && n.op_type == "Elementwise";
-}
-
-bool is_append(const node& n) {
-  return n.domain == "troupe" && n.op_type == "Append";
-}
-
 /// Returns whether a fused chain ends in a result that may be far larger than its operands, or has larger immediates.
 bool outgrows_float16(const node& n) {
   const elementwise_program program = parse_elementwise(n.attrs, n.inputs.size());
@@ -54,7 +46,7 @@ bool outgrows_float16(const node& n) {
 
 /// Returns whether a node must compute in float32 whatever its operands are.
 bool needs_float32(const node& n) {
-  if (is_chain(n))
+  if (is_own(n, "Elementwise"))
     return outgrows_float16(n);
   const bool square = is_op(n, "Mul") && n.inputs[0] == n.inputs[1];
   return square || n.def->needs_float32 || has_body(n);
@@ -85,7 +77,7 @@ public:
         if (v != no_value)
           entry(v).is_read = true;
     for (const node& n : g.nodes)
-      if (is_append(n) && state_of(n.inputs[0]) == state::wanted && entry(n.outputs[0]).is_output &&
+      if (is_own(n, "Append") && state_of(n.inputs[0]) == state::wanted && entry(n.outputs[0]).is_output &&
           attention_reads_wide(*g.values[n.inputs[0]].dims))
         entry(n.inputs[0]).is_cache = true;
   }
@@ -137,7 +129,7 @@ private:
 
   bool wants_float16(const node& n) {
     const std::vector<size_t> slots = float_slots(n);
-    if (is_append(n) && entry(n.inputs[0]).is_cache)
+    if (is_own(n, "Append") && entry(n.inputs[0]).is_cache)
       return false;
     if (slots.empty() || needs_float32(n) || (slots[0] == 0 && !(n.def->types & set_of(dtype::float16))))
       return false;
@@ -147,8 +139,8 @@ private:
     const bool has_exact = any([](state s) { return s == state::exact; });
     const bool has_other = any([](state s) { return s == state::wanted || s == state::half; });
     if (has_exact && has_other)
-      return !is_chain(n); // its first steps may need the digits of the exact operand
-    return !has_exact;     // also without others: a lookup in a table of weights, say
+      return !is_own(n, "Elementwise"); // its first steps may need the digits of the exact operand
+    return !has_exact;                  // also without others: a lookup in a table of weights, say
   }
 
   /// Adds `n` with float16 operands; returns false, adding nothing, if its row does not take them.
@@ -177,7 +169,7 @@ private:
 
   /// Adds a node whose outputs are of `types`; outputs of the model are converted back.
   void add_half_node(node n, const std::vector<dtype>& types) {
-    if (n.domain == "troupe" && n.op_type == "Projections" && !n.attrs.has("last_norm") &&
+    if (is_own(n, "Projections") && !n.attrs.has("last_norm") &&
         std::ranges::all_of(n.outputs, [&](value_id v) { return entry(v).is_output && !entry(v).is_read; })) {
       n.attrs.set("wide", int64_t{1});
       graph_.nodes.push_back(std::move(n));
@@ -210,7 +202,7 @@ private:
     bool mixed = false; // a chain over exact values and others
     for (value_id& v : n.inputs) {
       const state s = v == no_value ? state::not_float : state_of(v);
-      mixed |= is_chain(n) && (s == state::half || s == state::wanted);
+      mixed |= is_own(n, "Elementwise") && (s == state::half || s == state::wanted);
       if (s == state::half)
         v = in_full(v);
     }

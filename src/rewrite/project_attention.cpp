@@ -16,7 +16,7 @@ namespace {
 /// Whether node `n` multiplies rows of floats by a constant matrix, with a bias and a residual at most.
 bool is_projection(const graph_editor& e, node_id n) {
   const node& call = e.at(n);
-  if (call.op_type != "MatMul" || (call.domain != "troupe" && !is_op(call, "MatMul")))
+  if (!is_float_product(call))
     return false;
   const value_id weights = call.inputs[1];
   const value& rows = e.val(call.inputs[0]);
@@ -33,7 +33,7 @@ node_id attention_of(const graph_editor& e, value_id rows) {
     return -1;
   const value_id heads = e.at(reshape).inputs[0];
   const node_id n = e.used_once(heads) ? e.producer(heads) : -1;
-  if (n < 0 || e.at(n).domain != "troupe" || e.at(n).op_type != "Attention" || !e.val(heads).dims)
+  if (n < 0 || !is_own(e.at(n), "Attention") || !e.val(heads).dims)
     return -1;
   const symbolic_shape &apart = *e.val(heads).dims, &together = *e.val(rows).dims;
   const bool behind = heads_behind(e.at(n).attrs, "out_layout");

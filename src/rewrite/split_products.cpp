@@ -93,8 +93,7 @@ value_id columns_of(graph_editor& e, value_id v, const part& p, int64_t axis) {
 
 /// Returns the product's columns if it is one by a constant matrix whose parts can be taken out; 0 if not.
 int64_t separable_columns(const graph_editor& e, const node& product) {
-  const bool fused = product.op_type == "MatMul" && product.domain == "troupe";
-  if (!fused && !is_op(product, "MatMul"))
+  if (!is_float_product(product))
     return 0;
   const auto may_slice = [&](value_id v) {
     return v != no_value && e.val(v).constant && may_derive(*e.val(v).constant);
