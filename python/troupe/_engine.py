@@ -212,8 +212,9 @@ class Session:
         return Plan.of(text, text if format == "json" else self._core.plan(given, "json"))
 
     def prepare(self, inputs: Feed, *, timeout: float = 0) -> None:
-        """Makes what the first runs with such inputs need, and computes nothing: plans, weights on devices, compiled kernels; with a
-        strategy, for the pieces that each device should get. The inputs' values count only if shapes depend on them."""
+        """Makes what the first runs with such inputs need, and computes nothing: plans, weights on devices, compiled
+        kernels; with a strategy, for the pieces that each device should get. The inputs' values count only if shapes
+        depend on them."""
         self._core.prepare(_unwrapped(inputs, self._core), timeout)
 
     def compare(self, inputs: Feed) -> Rows:
