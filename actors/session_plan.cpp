@@ -1,5 +1,5 @@
-// What can be said and made of a request before it runs: a session's plan in words, JSON or DOT, with a strategy that of
-// each replica for the pieces that it will get; and all that its first runs need.
+// What can be said and made of a request before it runs: a session's plan in words, JSON or DOT, with a strategy that
+// of each replica for the pieces that it will get; and all that its first runs need.
 #include "actors/engine_access.hpp"
 #include "actors/session_state.hpp"
 #include "plan/show/print.hpp"
