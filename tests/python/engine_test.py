@@ -42,7 +42,7 @@ class Engines(unittest.TestCase):
         session = self.engine.load(models.unary("Neg", TensorProto.FLOAT))
         session.prepare({"x": X})
         self.assertEqual(session.stats()["runs"], 0)
-        with self.assertRaisesRegex(errors.InvalidInput, "'x'"):
+        with self.assertRaisesRegex(errors.InvalidArgument, "'x'"):
             session.prepare({})
         outputs = session.run({"x": X}, trace=True)
         self.assertEqual(outputs["y"].tolist(), [-1, -2, -3])
