@@ -33,6 +33,14 @@ std::vector<replica_set> replicas_for(const actor_runtime& runtime, const sessio
   return replica_sets_for(options, devices_at_hand(runtime).for_session(options));
 }
 
+machine_options predicted_machine(strategy how, const stream_options& options, std::span<const replica> replicas,
+                                  std::shared_ptr<const strategy_library> plugin) {
+  std::vector<replica_figures> predicted;
+  for (const replica& r : replicas)
+    predicted.push_back(r.predicted);
+  return machine_for(how, options, std::move(predicted), replicas.front().devices.own.size(), std::move(plugin));
+}
+
 session_replicas open_replicas(actor_runtime& runtime, const model_ptr& m, const std::vector<replica_set>& sets,
                                session_plans::ahead ahead) {
   const devices_at_hand at_hand(runtime);

@@ -58,6 +58,10 @@ struct devices_at_hand {
 /// are not there.
 std::vector<replica_set> replicas_for(const actor_runtime& runtime, const session_options& options);
 
+/// Returns how a machine feeds replicas that are as fast as predicted; see `machine_for`.
+machine_options predicted_machine(strategy how, const stream_options& options, std::span<const replica> replicas,
+                                  std::shared_ptr<const strategy_library> plugin = {});
+
 /// Opens replicas of a model. Throws what `prepare_replicas` throws.
 session_replicas open_replicas(actor_runtime& runtime, const model_ptr& m, const std::vector<replica_set>& sets,
                                session_plans::ahead ahead = {});

@@ -34,13 +34,6 @@ named_tensors piece_of(const named_tensors& inputs, const request_rows& whole, c
   return rows.join_inputs({&first, 1}, make_plain_tensor);
 }
 
-machine_options predicted_machine(strategy how, const stream_options& options, std::span<const replica> all) {
-  std::vector<replica_figures> predicted;
-  for (const replica& r : all)
-    predicted.push_back(r.predicted);
-  return machine_for(how, options, std::move(predicted), all.front().devices.own.size());
-}
-
 /// Returns, for each replica, why it rests at first; empty if it does not.
 std::vector<std::string> rests_of(const machine_options& machine, int64_t rows) {
   replica_roster roster(machine);
@@ -53,17 +46,11 @@ std::vector<std::string> rests_of(const machine_options& machine, int64_t rows) 
 }
 
 /// Returns, by replica, the rows of the pieces that it should get of such requests.
-std::vector<std::set<int64_t>> sizes_of(const machine_options& machine, const request_rows& whole,
-                                        int64_t micro_batch) {
+std::vector<std::set<int64_t>> sizes_of(const machine_options& machine, const stream_request& request) {
   const auto count = static_cast<int64_t>(machine.replicas.size());
   if (machine.how == distribution::plug_in) // what it will say is not known
-    return std::vector<std::set<int64_t>>(machine.replicas.size(), {(whole.rows + count - 1) / count});
-  return first_sizes(machine, {.rows = whole.rows,
-                               .key = whole.key,
-                               .divisible = whole.divisible,
-                               .micro_batch = micro_batch,
-                               .deadline = {},
-                               .pinned = {}});
+    return std::vector<std::set<int64_t>>(machine.replicas.size(), {(request.rows + count - 1) / count});
+  return first_sizes(machine, request);
 }
 
 /// Waits until no GPU has kernels to compile.
@@ -137,11 +124,9 @@ void session::prepare(const named_tensors& inputs, const run_options& options) c
   } else {
     const stream_options& stream = s.model->options.stream;
     const request_rows whole = s.rows->measure(inputs);
-    const machine_options machine = predicted_machine(s.how, stream, s.replicas);
-    const int64_t cut = stream.micro_batch == 0 && whole.divisible
-                            ? micro_batch_of(s.how, whole.rows, s.replicas.front().devices.own.size())
-                            : 0;
-    const std::vector<std::set<int64_t>> sizes = sizes_of(machine, whole, cut);
+    const std::vector<std::set<int64_t>> sizes =
+        sizes_of(predicted_machine(s.how, stream, s.replicas),
+                 request_for(s.how, stream, whole, s.replicas.front().devices.own.size()));
     for (size_t r = 0; r < sizes.size(); ++r)
       for (int64_t rows : sizes[r])
         made.push_back(state::prepare(s.replicas[r], piece_of(inputs, whole, *s.rows, rows), rest));

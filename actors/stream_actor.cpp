@@ -25,16 +25,12 @@ double milliseconds(std::chrono::nanoseconds time) {
 stream_ref::behavior_type stream_state::behavior(pointer self, stream_parts parts) {
   self_ = self;
   parts_ = std::move(parts);
-  std::vector<replica_figures> figures;
-  for (const replica& r : parts_.replicas) {
-    figures.push_back(r.predicted);
+  for (const replica& r : parts_.replicas)
     counted_.push_back({.devices = r.devices.own, .predicted_row_ms = r.predicted.row_seconds * 1e3});
-  }
-  busy_since_.resize(figures.size());
-  at_work_.resize(figures.size());
-  const size_t stages = parts_.replicas.front().devices.own.size();
-  machine_ = std::make_unique<stream_machine>(
-      machine_for(parts_.how, parts_.options, std::move(figures), stages, parts_.plugin));
+  busy_since_.resize(parts_.replicas.size());
+  at_work_.resize(parts_.replicas.size());
+  machine_ =
+      std::make_unique<stream_machine>(predicted_machine(parts_.how, parts_.options, parts_.replicas, parts_.plugin));
   const entry<stream_state> in(*this);
   return {
       in([this](const submit_request& message) { submit(message.pending); }),
@@ -90,17 +86,13 @@ void stream_state::submit(const pending_run_ptr& caller) {
 }
 
 stream_request stream_state::describe(const run_request& request) const {
-  stream_request r{.priority = request.options.priority, .deadline = {}, .pinned = {}};
+  stream_request r{.deadline = {}, .pinned = {}};
+  if (!stays_whole(request))
+    r = request_for(parts_.how, parts_.options, parts_.rows->measure(request.inputs),
+                    parts_.replicas.front().devices.own.size());
+  r.priority = request.options.priority;
   if (const auto limit = time_limit(request.options.timeout, "run_options::timeout"))
     r.deadline = request.started + *limit;
-  if (stays_whole(request))
-    return r;
-  const request_rows rows = parts_.rows->measure(request.inputs);
-  r.rows = rows.rows;
-  r.key = rows.key;
-  r.divisible = rows.divisible;
-  if (parts_.options.micro_batch == 0 && rows.divisible)
-    r.micro_batch = micro_batch_of(parts_.how, rows.rows, parts_.replicas.front().devices.own.size());
   return r;
 }
 

@@ -65,10 +65,11 @@ void pipelines::compile_missing(std::span<const pipeline_key> keys) {
   });
   std::vector<std::optional<pipeline_handle>> made(missing.size());
   for_each_parallel(missing.size(), [&](size_t i) { made[i] = maker_.make_unless_elsewhere(missing[i]); });
-  for_each_parallel(missing.size(), [&](size_t i) { // those that equal GPUs have compiled meanwhile
+  std::vector<size_t> elsewhere; // those that equal GPUs compile meanwhile
+  for (size_t i = 0; i < missing.size(); ++i)
     if (!made[i])
-      made[i] = maker_.make(missing[i]);
-  });
+      elsewhere.push_back(i);
+  for_each_parallel(elsewhere.size(), [&](size_t k) { made[elsewhere[k]] = maker_.make(missing[elsewhere[k]]); });
   for (size_t i = 0; i < missing.size(); ++i)
     add(std::move(missing[i]), std::move(*made[i]));
 }

@@ -18,7 +18,8 @@ from troupe.errors import Error, InvalidArgument, InvalidType
 Provider = Union[str, Tuple[str, Mapping[str, Any]]]
 _CPU_PROVIDER = "CPUExecutionProvider"
 _ENGINE_OPTIONS = (
-    "memory", "hosts", "certificate", "key", "ca", "insecure", "device_timeout", "profile_file", "completion", "kernels",
+    "memory", "hosts", "certificate", "key", "ca", "insecure", "device_timeout", "profile_file", "completion",
+    "kernels",
 )
 
 

@@ -48,11 +48,11 @@ public:
     std::optional<size_t> replica;      // that should take the rows now
     std::optional<run_time> look_again; // if they wait for a replica that may be slower than thought
   };
-  /// Returns the replica that should run a request as it is, because `waiting` requests of so many rows are enough for
-  /// all replicas of `adaptive` shares to be at work: whole requests take less time than their shares do together, and
+  /// Returns the replica that should run a request as it is, because the `waiting` requests keep all replicas of
+  /// `adaptive` shares at work: whole requests take less time than their shares do together, and
   /// nothing is gathered. Else nullopt.
   std::optional<size_t> takes_whole(int64_t rows, size_t waiting, run_time now);
-  /// A replica had no memory for so many rows at once: requests of as many are cut from now on.
+  /// A replica had no memory for `rows` rows at once: requests with as many or more are cut from now on.
   void cut_from(int64_t rows) { too_many_rows_ = std::min(too_many_rows_, rows); }
   /// Returns a replica that has nothing to do, so that a request is cut into shares: one that rests only if each of
   /// the others would end the request much later.

@@ -71,7 +71,7 @@ failure replica_roster::device_lost(size_t replica) const {
 void replica_roster::start(size_t replica, piece_id piece, int64_t rows, run_time now) {
   replica_roster::replica& r = replicas_[replica];
   r.turns = is_fair_turn(replica) ? 0 : r.turns + 1;
-  const bool is_first = std::find(r.sizes.begin(), r.sizes.end(), rows) == r.sizes.end();
+  const bool is_first = r.is_new_size(rows);
   if (is_first && r.sizes.size() == sizes_that_count)
     r.sizes.erase(r.sizes.begin());
   if (is_first)
@@ -106,9 +106,8 @@ bool replica_roster::only_loses(size_t replica) const {
 }
 
 double replica_roster::replica::seconds_with_size(int64_t rows) const {
-  const bool is_new = std::find(sizes.begin(), sizes.end(), rows) == sizes.end();
   return speed.seconds(static_cast<double>(rows)) +
-         (is_new ? speed.size_seconds().value_or(replica_speed::unknown_size_seconds) : 0);
+         (is_new_size(rows) ? speed.size_seconds().value_or(replica_speed::unknown_size_seconds) : 0);
 }
 
 void replica_roster::compare_speeds(int64_t rows) {

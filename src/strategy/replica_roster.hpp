@@ -37,6 +37,7 @@ public:
     bool prepares() const { return std::ranges::any_of(in_flight, &flying_piece::is_first); }
     /// Returns whether it adds so little to the faster ones that it is not worth its new sizes and its slow pieces.
     bool rests() const { return gain < gain_that_counts; }
+    bool is_new_size(int64_t rows) const { return std::ranges::find(sizes, rows) == sizes.end(); }
     /// Returns the seconds that a piece takes, what a new number of rows costs included.
     double seconds_with_size(int64_t rows) const;
     /// Returns by how much a piece on the other replicas must seem to end later before this one, which rests, takes it:
@@ -72,7 +73,7 @@ public:
   /// Returns whether the replica's next piece should begin with what has waited longest.
   bool is_fair_turn(size_t replica) const { return replicas_[replica].turns + 1 >= fair_turn_; }
 
-  /// Finds the `gain` of each replica for pieces of so many rows.
+  /// Finds the `gain` of each replica for pieces of `rows` rows.
   void compare_speeds(int64_t rows);
   /// Returns whether replicas that rest may take over from others that are late: not while these prepare something.
   bool may_take_over() const;

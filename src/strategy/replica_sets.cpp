@@ -1,6 +1,7 @@
 #include "strategy/replica_sets.hpp"
 
 #include "base/error.hpp"
+#include "strategy/model_rows.hpp"
 
 #include <fmt/ranges.h>
 
@@ -125,6 +126,13 @@ int64_t micro_batch_of(strategy how, int64_t rows, size_t stages) {
     return 0;
   const auto pieces = static_cast<int64_t>(rounds * stages);
   return (rows + pieces - 1) / pieces;
+}
+
+stream_request request_for(strategy how, const stream_options& options, const request_rows& rows, size_t stages) {
+  stream_request r{.rows = rows.rows, .key = rows.key, .divisible = rows.divisible, .deadline = {}, .pinned = {}};
+  if (options.micro_batch == 0 && rows.divisible)
+    r.micro_batch = micro_batch_of(how, rows.rows, stages);
+  return r;
 }
 
 std::string_view to_string(strategy how) {

@@ -45,6 +45,12 @@ machine_options machine_for(strategy how, const stream_options& options, std::ve
 /// `stream_request::micro_batch`.
 int64_t micro_batch_of(strategy how, int64_t rows, size_t stages);
 
+struct request_rows;
+
+/// Returns what a stream is told of a request with such rows; it has no priority, deadline or pin yet. `stages`:
+/// devices of a pipeline.
+stream_request request_for(strategy how, const stream_options& options, const request_rows& rows, size_t stages);
+
 /// All that do something: neither `none` nor `automatic`.
 inline constexpr std::array strategies{strategy::data_parallel, strategy::model_parallel, strategy::pipeline,
                                        strategy::work_stealing};

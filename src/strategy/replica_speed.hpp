@@ -16,7 +16,7 @@ public:
   /// Returns the seconds that a piece of so many rows should take.
   double seconds(double rows) const { return figures_.seconds(rows); }
   const replica_figures& figures() const { return figures_; }
-  /// Returns the rows a second in pieces of so many; finite.
+  /// Returns the rows a second in pieces of `rows` rows; finite.
   double rows_per_second(int64_t rows) const;
   /// Returns whether it is more than a prediction.
   bool is_measured() const { return measurements_ > 0; }
@@ -54,7 +54,7 @@ class replica_absence {
 public:
   /// Others did this work.
   void go_on(double seconds) { work_seconds_ += seconds; }
-  /// Returns whether a trial of so many seconds is cheap by now.
+  /// Returns whether a trial that takes `trial_seconds` is cheap by now.
   bool is_long(double trial_seconds) const { return trial_seconds < part_for_trials * work_seconds_; }
   /// It got something as others do.
   void end() { work_seconds_ = 0; }

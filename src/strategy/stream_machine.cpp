@@ -252,10 +252,8 @@ void stream_machine::piece_failed(const flying& piece, const failure& why) {
     const auto found = open_.find(part.request);
     if (found == open_.end())
       continue;
-    if (is_cut) {
-      enqueue(part.request, found->second, part.first_row, part.rows, true);
-    } else if (was_joined) {
-      found->second.alone = true;
+    if (is_cut || was_joined) {
+      found->second.alone = found->second.alone || was_joined;
       enqueue(part.request, found->second, part.first_row, part.rows, true);
     } else {
       answer(part.request, why);

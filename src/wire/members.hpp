@@ -12,7 +12,7 @@ struct any_member {
   operator T() const;
 };
 
-/// Returns how many members a plain struct has, none of which is an array.
+/// Returns how many members a plain struct without array members has.
 template <class T, class... Members>
 constexpr size_t member_count() {
   if constexpr (requires { T{Members{}..., any_member{}}; })
