@@ -28,6 +28,19 @@ std::optional<kernel_exchange::code> kernel_exchange::begin(const pipeline_key& 
   }
 }
 
+kernel_exchange::code kernel_exchange::find(const pipeline_key& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? code() : found->second.compiled;
+}
+
+void kernel_exchange::add_first_constants(size_t count, std::set<std::vector<uint32_t>>& to) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, kernel] : entries_)
+    if (!kernel.compiled.empty())
+      troupe::vulkan::add_first_constants(key, count, to);
+}
+
 void kernel_exchange::end(const pipeline_key& key, code compiled) {
   {
     const std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 
 namespace troupe::vulkan {
 
@@ -31,6 +32,10 @@ public:
   /// Returns a kernel's code. Empty: the caller has to compile it, and to call `end`. If it is being compiled for
   /// another GPU, waits for the end of that, or returns nullopt if the caller does not wait.
   std::optional<code> begin(const pipeline_key& key, bool waits);
+  /// Returns a kernel's code if it was compiled; empty if it was not.
+  code find(const pipeline_key& key) const;
+  /// Adds the first `count` constants of all that were compiled and have as many.
+  void add_first_constants(size_t count, std::set<std::vector<uint32_t>>& to) const;
   /// Hands on what was compiled. Empty: the driver refused it, and other GPUs ask theirs.
   void end(const pipeline_key& key, code compiled);
 
@@ -41,7 +46,7 @@ private:
   };
 
   const size_t max_bytes_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable ended_;
   std::map<pipeline_key, entry> entries_; // this and all below: guarded by mutex_
   size_t bytes_ = 0;

@@ -47,6 +47,17 @@ void add_driver(hasher& h, const gpu_snapshot& s) {
   h.add_bytes(s.pipeline_cache_uuid.data(), s.pipeline_cache_uuid.size());
 }
 
+/// What a file begins with; hashes of keys follow, then the driver's cache.
+struct file_head {
+  hash128 checksum; // of all that follows
+  uint64_t kernels = 0;
+};
+
+/// Returns the checksum of a file's content.
+hash128 checksum_of(std::span<const std::byte> file) {
+  return checksum(file.subspan(sizeof(hash128)));
+}
+
 } // namespace
 
 hash128 compiler_of(const gpu_snapshot& s) {
@@ -75,26 +86,35 @@ shader_revision shader_revisions_of(const gpu_snapshot& s) {
   };
 }
 
-std::vector<std::byte> read_pipeline_file(const std::string& path, int64_t max_bytes) {
+stored_pipelines read_pipeline_file(const std::string& path, int64_t max_bytes) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
-  if (size <= static_cast<std::streamoff>(sizeof(hash128)) || size > max_bytes)
+  if (size < static_cast<std::streamoff>(sizeof(file_head)) || size > max_bytes)
     return {};
-  hash128 stated;
-  std::vector<std::byte> content(static_cast<size_t>(size) - sizeof(stated));
+  std::vector<std::byte> all(static_cast<size_t>(size));
   file.seekg(0);
-  file.read(reinterpret_cast<char*>(&stated), sizeof(stated));
-  file.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(content.size()));
-  if (!file || !(checksum(content) == stated))
+  file.read(reinterpret_cast<char*>(all.data()), static_cast<std::streamsize>(all.size()));
+  file_head head;
+  std::memcpy(&head, all.data(), sizeof(head));
+  const std::span<const std::byte> rest = std::span(all).subspan(sizeof(head));
+  if (!file || !(checksum_of(all) == head.checksum) || head.kernels > rest.size() / sizeof(hash128))
     return {};
-  return content;
+  stored_pipelines found{.kernels = std::vector<hash128>(head.kernels), .driver = {}};
+  const std::span<const std::byte> hashes = rest.first(head.kernels * sizeof(hash128));
+  std::ranges::copy(hashes, std::as_writable_bytes(std::span(found.kernels)).begin());
+  found.driver.assign(rest.begin() + std::ssize(hashes), rest.end());
+  return found;
 }
 
-void write_pipeline_file(const std::string& path, std::span<const std::byte> content) {
-  const hash128 sum = checksum(content);
-  std::vector<std::byte> file(sizeof(sum) + content.size());
-  std::memcpy(file.data(), &sum, sizeof(sum));
-  std::copy(content.begin(), content.end(), file.begin() + sizeof(sum));
+void write_pipeline_file(const std::string& path, const stored_pipelines& content) {
+  const auto hashes = std::as_bytes(std::span(content.kernels));
+  std::vector<std::byte> file(sizeof(file_head));
+  file.insert(file.end(), hashes.begin(), hashes.end());
+  file.insert(file.end(), content.driver.begin(), content.driver.end());
+  file_head head{{}, content.kernels.size()};
+  std::memcpy(file.data(), &head, sizeof(head));
+  head.checksum = checksum_of(file);
+  std::memcpy(file.data(), &head, sizeof(head));
   replace_file(path, file); // if it cannot be written, the next run compiles again
 }
 

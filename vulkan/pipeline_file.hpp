@@ -3,7 +3,8 @@
 // Its name says which GPU, driver and shaders it is for, so that any change is a miss; its content has a checksum,
 // because a driver that is handed a damaged cache may crash. A file that cannot be read or written is no error:
 // pipelines are then compiled again. Drivers only ever add to their caches, so a file that has become too large is
-// begun anew.
+// begun anew. It lists the kernels that it has: to ask a driver for one takes about a millisecond, and a first run asks
+// for thousands.
 #pragma once
 
 #include "base/hash.hpp"
@@ -24,10 +25,18 @@ std::string pipeline_file_path(const gpu_snapshot& s);
 /// as long as the process.
 shader_revision shader_revisions_of(const gpu_snapshot& s);
 
-/// Returns the content of `path`, empty if it is missing, damaged, or larger than `max_bytes`.
-std::vector<std::byte> read_pipeline_file(const std::string& path, int64_t max_bytes = int64_t{256} << 20);
+/// What the file holds.
+struct stored_pipelines {
+  std::vector<hash128> kernels;  // hashes of their keys (`hash_of`), in any order
+  std::vector<std::byte> driver; // the driver's cache
 
-/// Writes `content` to `path`, atomically: readers see the old file or the new one.
-void write_pipeline_file(const std::string& path, std::span<const std::byte> content);
+  bool operator==(const stored_pipelines&) const = default;
+};
+
+/// Returns what `path` holds; nothing if it is missing, damaged, or larger than `max_bytes`.
+stored_pipelines read_pipeline_file(const std::string& path, int64_t max_bytes = int64_t{256} << 20);
+
+/// Writes `path`, atomically: readers see the old file or the new one.
+void write_pipeline_file(const std::string& path, const stored_pipelines& content);
 
 } // namespace troupe::vulkan

@@ -1,8 +1,12 @@
 // What tells one compute pipeline from another.
 #pragma once
 
+#include "base/hash.hpp"
+
 #include <compare>
 #include <cstdint>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,5 +22,21 @@ struct pipeline_key {
 
   auto operator<=>(const pipeline_key&) const = default;
 };
+
+/// Adds the first `count` constants of a key, if it has as many.
+inline void add_first_constants(const pipeline_key& key, size_t count, std::set<std::vector<uint32_t>>& to) {
+  if (key.constants.size() >= count)
+    to.emplace(key.constants.begin(), key.constants.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+/// Returns a hash that tells keys apart from process to process.
+inline hash128 hash_of(const pipeline_key& key) {
+  hasher h;
+  h.add(key.shader);
+  h.add(std::span<const uint32_t>(key.constants));
+  h.add(key.buffers);
+  h.add(std::span<const uint32_t>(key.block));
+  return h.digest();
+}
 
 } // namespace troupe::vulkan

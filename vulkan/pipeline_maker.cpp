@@ -1,23 +1,33 @@
 #include "vulkan/pipeline_maker.hpp"
 
 #include "vulkan/block_constants.hpp"
-#include "vulkan/pipeline_file.hpp"
 
 #include <utility>
 
 namespace troupe::vulkan {
 
 pipeline_maker::pipeline_maker(device_context& context, shader_filter alter)
-    : context_(context), alter_(std::move(alter)), cache_file_(pipeline_file_path(context.facts())),
+    : pipeline_maker(context, std::move(alter), pipeline_file_path(context.facts()),
+                     read_pipeline_file(pipeline_file_path(context.facts()))) {}
+
+pipeline_maker::pipeline_maker(device_context& context, shader_filter alter, std::string cache_file,
+                               const stored_pipelines& stored)
+    : context_(context), alter_(std::move(alter)), cache_file_(std::move(cache_file)),
       exchange_(!alter_ && context.facts().refuses_to_compile ? kernel_exchange::of(compiler_of(context.facts()))
                                                               : nullptr),
-      cache_(make_cache(cache_file_.empty() ? code() : read_pipeline_file(cache_file_))) {}
+      cache_(make_cache(stored.driver)), cached_(stored.kernels.begin(), stored.kernels.end()) {}
 
 pipeline_maker::~pipeline_maker() {
   if (!changed_ || cache_file_.empty())
     return;
-  if (const code content = content_of(cache_.get()); !content.empty())
-    write_pipeline_file(cache_file_, content);
+  if (code content = content_of(cache_.get()); !content.empty())
+    write_pipeline_file(cache_file_, {{cached_.begin(), cached_.end()}, std::move(content)});
+}
+
+void pipeline_maker::note(const pipeline_key& key) {
+  const std::lock_guard lock(mutex_);
+  cached_.insert(hash_of(key));
+  changed_ = true;
 }
 
 pipeline_cache_handle pipeline_maker::make_cache(std::span<const std::byte> content) const {
@@ -111,7 +121,7 @@ std::optional<pipeline_handle> pipeline_maker::make(const pipeline_key& key, boo
   pipeline_handle made;
   const std::shared_lock lock(cache_mutex_);
   check(create(key, 0, cache_.get(), made), key.shader.c_str());
-  changed_ = true;
+  note(key);
   return made;
 }
 
@@ -131,13 +141,23 @@ pipeline_handle pipeline_maker::make_for_all(const pipeline_key& key, const code
   const std::unique_lock lock(cache_mutex_);
   const VkPipelineCache from = own.get();
   check(vkMergePipelineCaches(context_.get(), cache_.get(), 1, &from), "vkMergePipelineCaches");
-  changed_ = true;
+  note(key);
   return made;
+}
+
+std::optional<pipeline_handle> pipeline_maker::copy_from_equal_gpu(const pipeline_key& key) {
+  const code known = exchange_ ? exchange_->find(key) : code();
+  return known.empty() ? std::nullopt : std::optional(make_for_all(key, known));
 }
 
 std::optional<pipeline_handle> pipeline_maker::load(const pipeline_key& key) {
   if (!context_.facts().refuses_to_compile)
     return std::nullopt;
+  {
+    const std::lock_guard inside(mutex_);
+    if (!cached_.contains(hash_of(key)))
+      return std::nullopt;
+  }
   pipeline_handle made;
   const std::shared_lock lock(cache_mutex_);
   const VkResult result = create(key, VK_PIPELINE_CREATE_FAIL_ON_PIPELINE_COMPILE_REQUIRED_BIT, cache_.get(), made);

@@ -8,7 +8,7 @@
 namespace troupe::vulkan {
 namespace {
 
-constexpr unsigned max_compile_threads = 16;
+constexpr unsigned max_compile_threads = 64;
 
 /// Calls `work(i)` for i < count on several threads; rethrows the first exception.
 template <class F>
@@ -75,7 +75,6 @@ void pipelines::compile_missing(std::span<const pipeline_key> keys) {
 }
 
 void pipelines::add(pipeline_key key, pipeline_handle made) {
-  not_in_file_.erase(key);
   made_.try_emplace(std::move(key), compiled{std::make_shared<const pipeline_handle>(std::move(made)), calls_});
 }
 
@@ -88,22 +87,18 @@ void pipelines::take_compiled() {
 }
 
 bool pipelines::is_ready(const pipeline_key& key) {
-  constexpr size_t most_remembered = 4096;
   if (made_.contains(key))
     return true;
   take_compiled();
   if (made_.contains(key))
     return true;
-  if (not_in_file_.contains(key))
+  std::optional<pipeline_handle> made = maker_.copy_from_equal_gpu(key);
+  if (!made)
+    made = maker_.load(key);
+  if (!made)
     return false;
-  if (std::optional<pipeline_handle> made = maker_.load(key)) {
-    add(key, std::move(*made));
-    return true;
-  }
-  if (not_in_file_.size() >= most_remembered)
-    not_in_file_.clear();
-  not_in_file_.insert(key);
-  return false;
+  add(key, std::move(*made));
+  return true;
 }
 
 std::shared_ptr<const kernel_batch> pipelines::prepare_later(std::vector<wanted_kernel> kernels) {
@@ -136,8 +131,8 @@ pipeline pipelines::find(const pipeline_key& key) const {
 std::vector<std::vector<uint32_t>> pipelines::first_constants(size_t count) const {
   std::set<std::vector<uint32_t>> found;
   for (const auto& [key, kernel] : made_)
-    if (key.constants.size() >= count)
-      found.emplace(key.constants.begin(), key.constants.begin() + static_cast<std::ptrdiff_t>(count));
+    add_first_constants(key, count, found);
+  maker_.add_constants_of_equal_gpus(count, found);
   return {found.begin(), found.end()};
 }
 

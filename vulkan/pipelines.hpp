@@ -34,7 +34,7 @@ public:
   /// naming the shader.
   [[nodiscard]] std::vector<handle> prepare(std::span<const pipeline_key> keys);
 
-  /// Returns whether a pipeline is there without compiling: what the file has is loaded.
+  /// Returns whether a pipeline is there without compiling: what the file or an equal GPU has is loaded.
   bool is_ready(const pipeline_key& key);
 
   /// Has those that are not there compiled while the caller goes on. Returns null if there is nothing to wait for: all
@@ -46,7 +46,7 @@ public:
   /// Returns a prepared pipeline that is held.
   pipeline find(const pipeline_key& key) const;
 
-  /// Returns the first `count` constants of all that are there and have as many, each once.
+  /// Returns the first `count` constants of all that are there, or at an equal GPU, and have as many, each once.
   std::vector<std::vector<uint32_t>> first_constants(size_t count) const;
 
   /// Returns how many there are.
@@ -65,8 +65,7 @@ private:
 
   pipeline_maker maker_;
   std::map<pipeline_key, compiled> made_;
-  std::set<pipeline_key> refused_;     // by the driver, when they were compiled later
-  std::set<pipeline_key> not_in_file_; // those that `is_ready` has looked for
+  std::set<pipeline_key> refused_; // by the driver, when they were compiled later
   const size_t max_unused_;
   uint64_t calls_ = 0;        // of `prepare`
   background_compiler later_; // last: its threads use `maker_`

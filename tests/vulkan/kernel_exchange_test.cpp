@@ -54,6 +54,34 @@ TEST_CASE("an exchange of kernels keeps those that came last", "[vulkan]") {
     CHECK(exchange.begin(key_of(i), false) == code(30, std::byte{1}));
 }
 
+TEST_CASE("an exchange of kernels says what it has", "[vulkan][C11]") {
+  kernel_exchange exchange;
+  CHECK(exchange.begin(key_of(1), true) == code());
+  CHECK(exchange.find(key_of(1)).empty()); // it is being compiled
+  const auto constants = [&] {
+    std::set<std::vector<uint32_t>> found;
+    exchange.add_first_constants(1, found);
+    return found;
+  };
+  CHECK(constants().empty());
+  exchange.end(key_of(1), code(3, std::byte{7}));
+  CHECK(exchange.find(key_of(1)) == code(3, std::byte{7}));
+  CHECK(exchange.find(key_of(2)).empty());
+  CHECK(constants() == std::set<std::vector<uint32_t>>{{1}});
+}
+
+TEST_CASE("what was compiled for an equal GPU counts as there", "[vulkan][C11]") {
+  device_context contexts[2] = {{test::gpus(), 0}, {test::gpus(), 0}};
+  pipelines one(contexts[0]), other(contexts[1]);
+  const pipeline_key key = key_of(2000);
+  CHECK_FALSE(other.is_ready(key));
+  CHECK(one.prepare({&key, 1}).size() == 1);
+  const bool shares = contexts[0].facts().refuses_to_compile; // else drivers compile whenever they are asked
+  CHECK(other.is_ready(key) == shares);
+  const std::vector<std::vector<uint32_t>> constants = other.first_constants(1);
+  CHECK(std::ranges::count(constants, std::vector<uint32_t>{2000}) == (shares ? 1 : 0));
+}
+
 TEST_CASE("equal GPUs share an exchange while one of them is there", "[vulkan]") {
   const std::shared_ptr<kernel_exchange> one = kernel_exchange::of({1, 2});
   CHECK(kernel_exchange::of({1, 2}) == one);

@@ -50,9 +50,31 @@ TEST_CASE("of the pipelines that no program runs, the last few are kept", "[vulk
 TEST_CASE("a file of pipelines that has become too large is begun anew", "[vulkan]") {
   const test::scratch_folder folder;
   const std::string path = (folder.path() / "pipelines").string();
-  const std::vector<std::byte> content(1000, std::byte{7});
+  const stored_pipelines content{{{1, 2}, {3, 4}}, std::vector<std::byte>(1000, std::byte{7})};
   write_pipeline_file(path, content);
   CHECK(read_pipeline_file(path, 2000) == content);
-  CHECK(read_pipeline_file(path, 1000).empty()); // the checksum counts
+  CHECK(read_pipeline_file(path, 1000) == stored_pipelines()); // its head and hashes count
   CHECK(read_pipeline_file(path) == content);
+}
+
+TEST_CASE("a damaged file of pipelines holds nothing", "[vulkan]") {
+  const test::scratch_folder folder;
+  const std::string path = (folder.path() / "pipelines").string();
+  write_pipeline_file(path, {{{1, 2}, {3, 4}}, std::vector<std::byte>(100, std::byte{7})});
+  std::string good;
+  {
+    std::ifstream file(path, std::ios::binary);
+    good.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const auto reads_nothing = [&](const std::string& bytes) {
+    std::ofstream(path, std::ios::binary).write(bytes.data(), std::ssize(bytes));
+    return read_pipeline_file(path) == stored_pipelines();
+  };
+  CHECK_FALSE(reads_nothing(good));
+  for (size_t at = 0; at < good.size(); ++at) {
+    std::string changed = good;
+    changed[at] = static_cast<char>(changed[at] ^ 64);
+    CHECK(reads_nothing(changed));
+    CHECK(reads_nothing(good.substr(0, at)));
+  }
 }
