@@ -81,6 +81,7 @@ std::vector<int64_t> dispatcher::static_shares(int64_t rows) {
 
 std::vector<int64_t> dispatcher::adaptive_shares(int64_t rows, run_time now) {
   replicas_.compare_speeds(rows);
+  const bool may_take_over = replicas_.may_take_over();
   std::vector<sharing_replica> all;
   for (size_t i = 0; i < replicas_.size(); ++i) {
     const replica& r = replicas_[i];
@@ -89,7 +90,8 @@ std::vector<int64_t> dispatcher::adaptive_shares(int64_t rows, run_time now) {
     sharing_replica& each = all.emplace_back();
     each.sizes = r.sizes;
     each.rests = r.rests();
-    each.take_over_seconds = r.seconds_to_take_over(rows);
+    each.take_over_seconds =
+        may_take_over ? r.seconds_to_take_over(rows) : std::numeric_limits<double>::infinity();
     each.size_seconds = r.speed.size_seconds();
     if (!r.living)
       continue;

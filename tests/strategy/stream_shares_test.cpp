@@ -231,3 +231,23 @@ TEST_CASE("answers come in order if that is asked for, else as they come", "[str
     CHECK(world.machine().has_room());
   }
 }
+
+TEST_CASE("while others prepare, a replica that rests does not take over, however good its prediction is",
+          "[strategy][C6][C11]") {
+  // As bert_base over two GPUs and a CPU: the predictions of all are far too good, the CPU's most.
+  stream_world world({.replicas = {{.row_seconds = 13e-6}, {.row_seconds = 13e-6}, {.row_seconds = 585e-6}},
+                      .how = distribution::adaptive,
+                      .depth = 2},
+                     {{.row_seconds = 0.15e-3}, {.row_seconds = 0.1e-3}, {.row_seconds = 16.8e-3}});
+  std::array<int, 3> begun{};
+  world.extra = [&](const stream_world::started_piece& p) { return begun.at(p.what.replica)++ == 0 ? 1.8 : 0; };
+  std::array<int, 3> ended{};
+  world.outcome_of = [&](const start_piece& p) { return piece_outcome{.is_usual = ended.at(p.replica)++ >= 2}; };
+  for (int sent = 0; sent < 300; world.step())
+    for (; world.unanswered() < 4 && sent < 300; ++sent)
+      world.submit(rows_of_key(64));
+  world.run();
+  const auto is_by_cpu = [](const stream_world::started_piece& p) { return p.what.replica == 2; };
+  CHECK(std::ranges::none_of(world.started(), is_by_cpu));
+  CHECK(world.last_answer() < 3.2);
+}
