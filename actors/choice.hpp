@@ -19,5 +19,11 @@ struct chosen_session {
 
 /// Chooses for a request with these inputs. Throws what `best_of` throws.
 chosen_session choose_strategy(actor_runtime& runtime, const model_ptr& m, const given_inputs* inputs);
+/// The same for a session's queue: what should answer the most requests a second. `opened` has no replicas if that is
+/// the session itself, one plan that its first device leads.
+chosen_session choose_for_queue(actor_runtime& runtime, const model_ptr& m, const given_inputs* inputs);
+
+/// Whether there is something to choose for the queue of a session with such options (`strategy::standard`).
+bool chooses_for_queue(const actor_runtime& runtime, const session_options& options);
 
 } // namespace troupe::actors

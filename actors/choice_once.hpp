@@ -37,6 +37,15 @@ public:
   /// `errc::cancelled` as `limits` say. `make` must own all that it reads.
   Chosen get(std::function<Chosen()> make, const patience& limits);
 
+  /// Has the choice made while the caller goes on, by what `maker` returns. Does nothing if one is there or being made,
+  /// or has failed for another reason than its request (`errc::invalid_input`).
+  template <class Maker>
+  void begin_once(Maker&& maker) {
+    const std::lock_guard lock(mutex_);
+    if (!newest_ || newest_->request_was_wrong)
+      begin(maker());
+  }
+
   /// Returns what was chosen, if anything was.
   std::optional<Chosen> if_any() {
     const std::lock_guard lock(mutex_);
@@ -47,6 +56,7 @@ private:
   struct attempt {
     bool ended = false;
     std::exception_ptr why; // it failed
+    bool request_was_wrong = false;
   };
 
   void begin(std::function<Chosen()> make);
@@ -64,14 +74,19 @@ void choice_once<Chosen>::begin(std::function<Chosen()> make) {
   maker_ = std::jthread([this, mine = newest_, make = std::move(make)] {
     std::optional<Chosen> made;
     std::exception_ptr why;
+    bool request_was_wrong = false;
     try {
       made = make();
+    } catch (const error& e) {
+      why = std::current_exception();
+      request_was_wrong = e.code() == errc::invalid_input;
     } catch (...) {
       why = std::current_exception();
     }
     const std::lock_guard lock(mutex_);
     chosen_ = std::move(made);
     mine->why = why;
+    mine->request_was_wrong = request_was_wrong;
     mine->ended = true;
     ended_.notify_all();
   });

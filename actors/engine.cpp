@@ -1,5 +1,6 @@
 #include "troupe/engine.hpp"
 
+#include "actors/choice.hpp"
 #include "actors/engine_access.hpp"
 #include "actors/engine_state.hpp"
 #include "base/elapsed.hpp"
@@ -85,21 +86,25 @@ std::string engine::profile_problem() const {
 session engine::load(const std::string& path, const session_options& options) {
   const auto start = std::chrono::steady_clock::now();
   graph source = load_model(std::filesystem::path(path));
-  return guarded("", [&] { return open(make_model(std::move(source), prepared(options), milliseconds_since(start))); });
+  return guarded("", [&] {
+    return open(make_model(std::move(source), prepared(options), milliseconds_since(start)), options);
+  });
 }
 
 session engine::load(const built_model& model, const session_options& options) {
-  return guarded("", [&] { return open(make_model(model.source(), prepared(options), 0)); });
+  return guarded("", [&] { return open(make_model(model.source(), prepared(options), 0), options); });
 }
 
-session engine::open(model_ptr model) {
+session engine::open(model_ptr model, const session_options& asked) {
   const strategy how = model->options.strategy;
   if (how == strategy::automatic && model->saved)
     fail(errc::invalid_argument, "a saved plan says what runs where: there is no strategy to choose");
   session_replicas opened;
   if (const auto sets = replicas_for(*state_->runtime, model->options); how != strategy::automatic)
     opened = open_replicas(*state_->runtime, model, sets);
-  return session(std::make_shared<session::state>(state_->runtime, std::move(model), how, std::move(opened)));
+  const auto made = std::make_shared<session::state>(state_->runtime, std::move(model), how, std::move(opened));
+  made->chooses_for_queue = chooses_for_queue(*state_->runtime, asked);
+  return session(made);
 }
 
 } // namespace troupe

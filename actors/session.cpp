@@ -90,7 +90,7 @@ actors::stream_door& session::state::door() {
     parts.replicas = replicas;
     parts.rows = rows;
     parts.make = maker();
-    door_ = std::make_unique<stream_door>(runtime->spawn_stream(std::move(parts)), model->options.stream.queue_limit);
+    door_ = std::make_unique<stream_door>(runtime->spawn_stream(std::move(parts)), gate_);
   }
   return *door_;
 }
@@ -104,32 +104,52 @@ actors::stream_door* session::state::door_if_any() {
   return door_.get();
 }
 
-std::shared_ptr<session::state> session::state::settled(const std::shared_ptr<state>& self,
-                                                        std::optional<request_inputs> inputs, const patience& limits) {
-  if (self->how != strategy::automatic)
-    return self;
-  // It owns what it reads: its request may have given up meanwhile, and its caller have changed the bytes.
+std::function<session::state::settled_choice()>
+session::state::chooser(std::optional<request_inputs> inputs) const {
   if (inputs)
-    for (const std::string& name : self->model->host_inputs)
+    for (const std::string& name : model->host_inputs)
       if (const auto given = inputs->tensors.find(name); given != inputs->tensors.end())
         given->second = copy_of(given->second);
-  const auto choose = [runtime = self->runtime, model = self->model, inputs = std::move(inputs)] {
+  const auto choose = chooses_for_queue ? actors::choose_for_queue : choose_strategy;
+  return [runtime = runtime, model = model, gate = gate_, choose, inputs = std::move(inputs)] {
     std::optional<given_inputs> given;
     if (inputs)
       given.emplace(given_inputs{inputs->tensors, inputs->residents});
-    chosen_session made = choose_strategy(*runtime, model, given ? &*given : nullptr);
+    chosen_session made = choose(*runtime, model, given ? &*given : nullptr);
     const strategy how = made.source->options.strategy;
-    return settled_choice{std::make_shared<state>(runtime, std::move(made.source), how, std::move(made.opened)),
-                          std::move(made.why)};
+    std::shared_ptr<state> to;
+    if (!made.opened.replicas.empty())
+      to = std::make_shared<state>(runtime, std::move(made.source), how, std::move(made.opened), gate);
+    return settled_choice{std::move(to), std::move(made.why)};
   };
-  return self->choice_.get(choose, limits).to;
 }
 
-std::shared_ptr<session::state> session::state::settled_if_any(const std::shared_ptr<state>& self) {
-  if (self->how != strategy::automatic)
+std::shared_ptr<session::state> session::state::settled(const std::shared_ptr<state>& self,
+                                                        std::optional<request_inputs> inputs, const patience& limits) {
+  return self->how == strategy::automatic ? self->choice_.get(self->chooser(std::move(inputs)), limits).to : self;
+}
+
+std::shared_ptr<session::state> session::state::for_queue(const std::shared_ptr<state>& self,
+                                                          const named_tensors& inputs, const run_options& options) {
+  if (!self->chooses_for_queue)
     return self;
+  self->choice_.begin_once([&] { return self->chooser(request_inputs{inputs, options.device_inputs}); });
   const auto chosen = self->choice_.if_any();
-  return chosen ? chosen->to : nullptr;
+  return chosen && chosen->to ? chosen->to : self;
+}
+
+std::shared_ptr<session::state> session::state::chosen_for_queue(const std::shared_ptr<state>& self,
+                                                                 request_inputs inputs, const patience& limits) {
+  return self->chooses_for_queue ? self->choice_.get(self->chooser(std::move(inputs)), limits).to : nullptr;
+}
+
+std::vector<std::shared_ptr<session::state>> session::state::at_work(const std::shared_ptr<state>& self) {
+  std::vector<std::shared_ptr<state>> all;
+  if (!self->replicas.empty())
+    all.push_back(self);
+  if (const auto chosen = self->choice_.if_any(); chosen && chosen->to)
+    all.push_back(chosen->to);
+  return all;
 }
 
 std::optional<strategy_choice> session::state::choice() {
@@ -162,16 +182,9 @@ void session::by_choice(const named_tensors& inputs, const run_options& options,
 }
 
 session session::settled(const named_tensors& inputs, run_options& options) const {
-  const auto limit = time_limit(options.timeout, "run_options::timeout");
-  patience limits{.until = {}, .stop = options.cancel};
-  if (limit)
-    limits.until = std::chrono::steady_clock::now() + *limit;
-  const auto to = state::settled(state_, state::request_inputs{inputs, options.device_inputs}, limits);
-  if (limits.until) // what is left of it; a limit of 0 would be none
-    options.timeout =
-        std::max(std::chrono::ceil<std::chrono::milliseconds>(*limits.until - std::chrono::steady_clock::now()),
-                 std::chrono::milliseconds(1));
-  return session(to);
+  return session(in_time_of(options, [&](const patience& limits) {
+    return state::settled(state_, state::request_inputs{inputs, options.device_inputs}, limits);
+  }));
 }
 
 const std::vector<value_info>& session::inputs() const {
@@ -198,11 +211,12 @@ run_result session::state::run(named_tensors inputs, run_options options, carrie
   return result;
 }
 
-std::future<run_result> session::state::prepare(const actors::replica& on, named_tensors inputs, run_options options) {
-  auto pending = make_watched_run(std::move(inputs), std::move(options), on.session->actor());
+std::future<run_result> session::state::prepare_on(const actors::replica& one, named_tensors inputs,
+                                                   run_options options) {
+  auto pending = make_watched_run(std::move(inputs), std::move(options), one.session->actor());
   pending->request->only_prepares = true;
   std::future<run_result> future = pending->result.future();
-  caf::anon_send(on.session->actor(), actors::run(std::move(pending)));
+  caf::anon_send(one.session->actor(), actors::run(std::move(pending)));
   return future;
 }
 
@@ -230,7 +244,8 @@ void session::run_async(named_tensors inputs, const run_options& options, run_ca
 std::future<run_result> session::submit(named_tensors inputs, const run_options& options) const {
   if (state_->how == strategy::automatic)
     return by_choice(inputs, options, &session::submit);
-  stream_door& door = state_->door();
+  const std::shared_ptr<state> to = state::for_queue(state_, inputs, options);
+  stream_door& door = to->door();
   auto pending = make_watched_run(std::move(inputs), options, door.actor());
   std::future<run_result> future = pending->result.future();
   const failure why = capture([&] { pending->place = enter(door.gate(), options); });
@@ -244,9 +259,10 @@ std::future<run_result> session::submit(named_tensors inputs, const run_options&
 void session::submit(named_tensors inputs, const run_options& options, run_callback done) const {
   if (state_->how == strategy::automatic)
     return by_choice(inputs, options, std::move(done), &session::submit);
-  stream_door& door = state_->door();
   if (!done)
     fail(errc::invalid_argument, "the callback is empty");
+  const std::shared_ptr<state> to = state::for_queue(state_, inputs, options);
+  stream_door& door = to->door();
   // A callback holds its place until it has run, so that results do not pile up. A callback that submits does not wait:
   // it would wait for itself.
   const auto place = std::make_shared<request_gate::ticket>();
@@ -263,14 +279,17 @@ void session::submit(named_tensors inputs, const run_options& options, run_callb
 }
 
 stream_stats session::queue_stats() const {
-  const std::shared_ptr<state> mine = state::settled_if_any(state_);
-  stream_door* door = mine ? mine->door_if_any() : nullptr;
-  if (!door)
-    return {};
-  auto query = std::make_unique<stream_query>();
-  std::future<stream_stats> future = query->result.future();
-  caf::anon_send(door->actor(), stream_query_message(std::move(query)));
-  return future.get();
+  stream_stats all;
+  for (const std::shared_ptr<state>& part : state::at_work(state_)) {
+    stream_door* door = part->door_if_any();
+    if (!door)
+      continue;
+    auto query = std::make_unique<stream_query>();
+    std::future<stream_stats> future = query->result.future();
+    caf::anon_send(door->actor(), stream_query_message(std::move(query)));
+    all += future.get();
+  }
+  return all;
 }
 
 bound_session session::bind(std::vector<output_binding> pairs, const bind_options& options) const {
@@ -307,15 +326,15 @@ std::vector<strategy_choice> session::compare(const named_tensors& inputs) const
 }
 
 session_stats session::stats() const {
-  const std::shared_ptr<state> mine = state::settled_if_any(state_);
-  if (!mine)
-    return {.load_ms = state_->model->load_ms};
   std::vector<std::future<session_stats>> each;
-  for (const actors::replica& r : mine->replicas) {
-    auto query = std::make_unique<stats_query>();
-    each.push_back(query->result.future());
-    caf::anon_send(r.session->actor(), session_query_message(std::move(query)));
-  }
+  for (const std::shared_ptr<state>& part : state::at_work(state_))
+    for (const actors::replica& r : part->replicas) {
+      auto query = std::make_unique<stats_query>();
+      each.push_back(query->result.future());
+      caf::anon_send(r.session->actor(), session_query_message(std::move(query)));
+    }
+  if (each.empty())
+    return {.load_ms = state_->model->load_ms};
   session_stats all = each.front().get();
   for (size_t i = 1; i < each.size(); ++i)
     all += each[i].get();

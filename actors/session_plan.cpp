@@ -114,26 +114,35 @@ std::string session::plan(const named_tensors& inputs, plan_format format) const
                                      : fmt::format("[{}]", fmt::join(plans, ",\n"));
 }
 
+std::vector<std::future<run_result>> session::state::prepare(const named_tensors& inputs,
+                                                             const run_options& options) const {
+  std::vector<std::future<run_result>> made;
+  if (how == strategy::none) {
+    made.push_back(prepare_on(replicas.front(), inputs, options));
+    return made;
+  }
+  const stream_options& stream = model->options.stream;
+  const request_rows whole = rows->measure(inputs);
+  const std::vector<std::set<int64_t>> sizes =
+      sizes_of(predicted_machine(how, stream, replicas),
+               request_for(how, stream, whole, replicas.front().devices.own.size()));
+  for (size_t r = 0; r < sizes.size(); ++r)
+    for (int64_t count : sizes[r])
+      made.push_back(prepare_on(replicas[r], piece_of(inputs, whole, *rows, count), options));
+  return made;
+}
+
 void session::prepare(const named_tensors& inputs, const run_options& options) const {
   run_options rest = options;
-  const session to = settled(inputs, rest);
-  const state& s = *to.state_;
-  std::vector<std::future<run_result>> made;
-  if (s.how == strategy::none) {
-    made.push_back(state::prepare(s.replicas.front(), inputs, rest));
-  } else {
-    const stream_options& stream = s.model->options.stream;
-    const request_rows whole = s.rows->measure(inputs);
-    const std::vector<std::set<int64_t>> sizes =
-        sizes_of(predicted_machine(s.how, stream, s.replicas),
-                 request_for(s.how, stream, whole, s.replicas.front().devices.own.size()));
-    for (size_t r = 0; r < sizes.size(); ++r)
-      for (int64_t rows : sizes[r])
-        made.push_back(state::prepare(s.replicas[r], piece_of(inputs, whole, *s.rows, rows), rest));
-  }
+  std::vector<std::future<run_result>> made = settled(inputs, rest).state_->prepare(inputs, rest);
+  const std::shared_ptr<state> queue = in_time_of(rest, [&](const patience& limits) {
+    return state::chosen_for_queue(state_, {inputs, options.device_inputs}, limits);
+  });
+  if (queue)
+    std::ranges::move(queue->prepare(inputs, rest), std::back_inserter(made));
   for (std::future<run_result>& each : made)
     each.get();
-  wait_for_kernels(*s.runtime, rest);
+  wait_for_kernels(*state_->runtime, rest);
 }
 
 } // namespace troupe

@@ -37,9 +37,6 @@ request_gate::ticket request_gate::take() {
           }};
 }
 
-stream_door::stream_door(stream_ref actor, size_t limit)
-    : actor_(std::move(actor)), gate_(std::make_shared<request_gate>(limit)) {}
-
 stream_door::~stream_door() {
   caf::anon_send(actor_, close_session{});
 }

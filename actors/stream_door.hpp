@@ -32,7 +32,9 @@ private:
 /// Where requests go in. Thread-safe. The queue ends after its last request, once the door is gone.
 class stream_door {
 public:
-  stream_door(stream_ref actor, size_t limit);
+  /// `gate`: that of the session, which may have several doors.
+  stream_door(stream_ref actor, std::shared_ptr<request_gate> gate)
+      : actor_(std::move(actor)), gate_(std::move(gate)) {}
   ~stream_door();
   stream_door(const stream_door&) = delete;
   stream_door& operator=(const stream_door&) = delete;

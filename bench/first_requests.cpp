@@ -3,7 +3,7 @@
 //
 //   bench_first_requests DEVICE[,DEVICE…] STRATEGY MODEL.onnx fp32|fp16 REQUESTS IN_FLIGHT [--prepare] NAME=VALUE…
 //
-// STRATEGY is one that `troupe run --strategy` knows, or "none". --prepare: `session::prepare` comes first, and counts
+// STRATEGY is one that `troupe run --strategy` knows. --prepare: `session::prepare` comes first, and counts
 // for itself. For what a user meets first, delete the cache of kernels before; `bench/several_gpus` does.
 #include "bench/models.hpp"
 #include "strategy/replica_sets.hpp"
@@ -38,8 +38,7 @@ struct job {
 
 job parse(int argc, char** argv) {
   job j{.devices = split(argv[1]), .strategy = argv[2], .file = argv[3]};
-  if (j.strategy != "none")
-    j.how = parse_strategy(j.strategy);
+  j.how = parse_strategy(j.strategy);
   if (argv[4] == std::string("fp16"))
     j.precision = precision::fp16;
   j.requests = std::stoul(argv[5]);

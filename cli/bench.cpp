@@ -229,8 +229,8 @@ void take_traces(const bench_arguments& args, engine& devices, const session& mo
 measurement measure(const bench_arguments& args, const interrupts& stop) {
   engine devices(args.engine());
   session_options prepared = args.session();
-  if (!args.bind.empty())
-    prepared.dims.clear(); // they grow
+  if (!args.bind.empty() || args.in_flight > 0)
+    prepared.dims.clear(); // they grow; devices that share requests take parts of them
   const session model = open_model(devices, args, prepared);
   const named_tensors base = given_inputs(model, args);
   bound_values staying(devices, model, args);
@@ -242,7 +242,7 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
     if (e.code() != errc::cancelled || m.samples_ms.empty())
       throw;
   }
-  const int in_flight = args.in_flight > 0 || args.strategy == strategy::none ? args.in_flight : 2;
+  const int in_flight = args.in_flight > 0 || args.has_one_plan() ? args.in_flight : 2;
   if (in_flight > 0 && !stop.requested()) {
     watch.begin();
     named_tensors inputs = make_inputs(model, args, base, 0);
@@ -261,7 +261,7 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   m.flops = m.many.flops = flops_of(*bound);
   if (m.chosen)
     m.predicted_ms = m.chosen->latency_ms;
-  else if (args.strategy == strategy::none)
+  else if (args.has_one_plan())
     m.predicted_ms = 1e3 * predict(*bound->source, dims_of_runs(*bound, args.dim_values())).makespan_s;
   take_traces(args, devices, model, base, staying, stop, m);
   return m;

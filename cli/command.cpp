@@ -184,7 +184,7 @@ session_options model_options::session() const {
   options.policy_plugin = policy_plugin;
   options.strategy = strategy;
   options.strategy_plugin = strategy_plugin;
-  if (strategy == troupe::strategy::none && stream.micro_batch > 0)
+  if (has_one_plan() && stream.micro_batch > 0)
     throw CLI::RequiresError("--micro-batch", "--strategy or --strategy-plugin");
   options.stream = stream;
   options.choice = choice;
@@ -196,7 +196,7 @@ session_options model_options::session() const {
   options.fuse = !no_fuse;
   options.precision = parse_precision(precision);
   // Replicas of a strategy get parts of these, and requests that are joined have more rows: then the inputs say them.
-  if (strategy == troupe::strategy::none && stream.max_batch == 0)
+  if (has_one_plan() && stream.max_batch == 0)
     options.dims = dim_values();
   return options;
 }

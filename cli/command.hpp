@@ -21,7 +21,7 @@ struct model_options {
   host_credentials credentials;
   std::string policy; // empty: that of the plug-in, else single
   std::string policy_plugin;
-  troupe::strategy strategy = troupe::strategy::none;
+  troupe::strategy strategy = troupe::strategy::standard;
   std::string strategy_plugin; // then `strategy` is `plug_in`
   stream_options stream;
   choice_options choice;
@@ -38,6 +38,8 @@ struct model_options {
   bool quiet = false;
   bool gpu_validation = false;
 
+  /// Whether a single run is by one plan.
+  bool has_one_plan() const { return strategy == troupe::strategy::none || strategy == troupe::strategy::standard; }
   /// Whether long work may show its progress.
   bool shows_progress() const { return !json && !quiet; }
 

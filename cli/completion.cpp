@@ -57,7 +57,7 @@ complete -F _troupe troupe
 
 /// Returns what a value of a type can be: words, a kind of path that the functions know, or nothing that is known.
 std::string values_of(const CLI::Option& option) {
-  std::string policy_names, strategy_names = "auto";
+  std::string policy_names, strategy_names = "standard none auto";
   for (const policy_row& row : policies())
     policy_names += fmt::format("{}{}", policy_names.empty() ? "" : " ", row.name);
   for (const strategy s : strategies)

@@ -61,7 +61,7 @@ void print_plan(const plan_arguments& args) {
   for (const std::string& line : read_facts(model_file(args.model)).ignored)
     (format == plan_format::text ? std::cout : std::cerr) << "ignored: " << printable(line) << '\n';
   print_warnings(model, inputs);
-  if (args.strategy == strategy::none)
+  if (args.has_one_plan())
     for (const std::string& line : why_unused(devices, args, inputs, *bound_plan_of(model, inputs)))
       (format == plan_format::text ? std::cout : std::cerr) << line << '\n';
 }

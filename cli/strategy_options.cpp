@@ -51,7 +51,8 @@ void add_joining_options(CLI::App& command, stream_options& stream) {
 void add_strategy_options(CLI::App& command, model_options& options) {
   command.option_defaults()->group("Strategy");
   stream_options& stream = options.stream;
-  std::string known = "How devices share the work: auto (chosen for the first request),";
+  std::string known = "How devices share the work: standard (one plan for a run; what answers the most requests a "
+                      "second for many), none (one plan), auto (chosen for the first request),";
   for (const strategy s : strategies)
     known += fmt::format(" {}", to_string(s));
   CLI::Option* how =

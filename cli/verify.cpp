@@ -78,7 +78,7 @@ std::vector<trial> make_trials(const verify_arguments& args) {
   const std::vector<std::string> together =
       devices.size() > 1 ? args.devices : std::vector<std::string>{request_of(devices.at(0)) + "*2"};
   std::vector<strategy> wanted{args.strategy};
-  if (args.strategy == strategy::none) {
+  if (args.has_one_plan()) {
     wanted.assign(strategies.begin(), strategies.end());
     if (!base.policy_plugin.empty())
       trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), base.policy_plugin), together, base});

@@ -70,7 +70,7 @@ public:
 private:
   friend struct engine_access;
   engine(const engine_options& options, const engine_hooks& hooks);
-  session open(std::shared_ptr<const model> loaded);
+  session open(std::shared_ptr<const model> loaded, const session_options& asked);
 
   struct state;
   std::shared_ptr<state> state_;

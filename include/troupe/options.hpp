@@ -115,6 +115,11 @@ enum class strategy : uint8_t {
   /// `run_async` too.
   automatic,
   plug_in, // a replica a device; `session_options::strategy_plugin` says who takes what
+  /// A run: as `none`. Requests that are submitted (`session::submit`): as `automatic` for the most requests a second,
+  /// but no request waits for the choice. Until it is made, which takes a moment after the first request, they run as
+  /// with `none`. If the devices are one, or the policy, pins, a plan or dims are given, all is as with `none`, and so
+  /// it is for answers in the order of submission (`stream_options::ordered`).
+  standard,
 };
 
 /// What a choice between strategies is to be good at.
@@ -177,7 +182,7 @@ struct session_options {
   /// The devices that the session may use, by name; empty for all of the engine's.
   std::vector<std::string> devices = {};
   /// How they share the work.
-  troupe::strategy strategy = troupe::strategy::none;
+  troupe::strategy strategy = troupe::strategy::standard;
   /// A strategy of your own: the file of a shared library (troupe/strategy.hpp). It is the strategy then, whatever
   /// `strategy` says. As with `policy_plugin`, it has all rights of this process. Empty for none.
   std::string strategy_plugin = {};

@@ -89,6 +89,9 @@ struct stream_stats {
   std::string rows;          // the symbolic dim that counts the rows of a batch; empty if requests run whole …
   std::string whole_because; // … for this reason
   std::vector<replica_stats> replicas;
+
+  /// Adds those of another queue of the same session, which is newer: it says what `rows` are.
+  TROUPE_API stream_stats& operator+=(const stream_stats& other);
 };
 
 /// One way to run a model, as `strategy::automatic` sees it. Times are predicted.

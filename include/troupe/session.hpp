@@ -71,13 +71,13 @@ public:
   /// is.
   void run_async(named_tensors inputs, const run_options& options, run_callback done) const;
 
-  /// Puts a request into the session's queue, which feeds its replicas (`session_options::strategy`; without one, the
+  /// Puts a request into the session's queue, which feeds its replicas (`session_options::strategy`; with `none`, the
   /// session is the only replica) and cuts and joins requests as `session_options::stream` says. Waits while as many
   /// requests as that allows have no answer; not beyond `options.timeout`, which counts from the call. Else as
   /// `run_async`; a request that would be too late is not started. A request that names devices (`device_inputs`,
   /// `keep`) or asks for a trace runs whole.
   ///
-  /// With a strategy, `run` and `run_async` do the same.
+  /// With a strategy other than `standard` and `none`, `run` and `run_async` do the same.
   std::future<run_result> submit(named_tensors inputs, const run_options& options = {}) const;
   void submit(named_tensors inputs, const run_options& options, run_callback done) const;
 
@@ -108,7 +108,7 @@ public:
   /// as long as planning all of them. Throws what `run` throws for inputs.
   std::vector<strategy_choice> compare(const named_tensors& inputs) const;
 
-  /// Returns what `strategy::automatic` has chosen; nullopt before the first request, or if it had nothing to choose.
+  /// Returns what was chosen by `automatic`, or for a queue by `standard`; nullopt before, or if there was no choice.
   std::optional<strategy_choice> choice() const;
 
   session_stats stats() const;

@@ -37,6 +37,7 @@ constexpr word<strategy> strategies[] = {
     {"work-stealing", strategy::work_stealing},
     {"auto", strategy::automatic},
     {"plug-in", strategy::plug_in},
+    {"standard", strategy::standard},
 };
 constexpr word<precision> precisions[] = {
     {"fp32", precision::fp32}, {"fp16", precision::fp16}, {"auto", precision::automatic}};

@@ -135,7 +135,7 @@ class Session:
         """Runs the model and returns its outputs by name. Ctrl-C ends the run.
 
         keep: outputs to leave on the device that makes them. timeout: seconds, 0: no limit. trace: take every node's time. priority: in
-        the queue of a session with a strategy.
+        the queue of a session with a strategy of its own.
 
         Raises `errors.InvalidArgument` for inputs that are missing, extra, or of wrong type or shape; `errors.Timeout`,
         `errors.OutOfMemory`, `errors.EPFail`, `errors.DeviceLost` as the run ends.
@@ -169,7 +169,7 @@ class Session:
     def run_async(
         self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False, priority: int = 0
     ) -> Pending:
-        """Starts a run, beside the queue if there is no strategy; returns a future."""
+        """Starts a run, beside the queue unless a strategy is named; returns a future."""
         return self._start(inputs, list(keep), timeout, trace, priority, queued=False)
 
     def _start(self, inputs: Feed, keep: List[str], timeout: float, trace: bool, priority: int, queued: bool) -> Pending:
@@ -222,7 +222,7 @@ class Session:
         return Rows(Table(choice) for choice in self._core.compare(_unwrapped(inputs, self._core)))
 
     def choice(self) -> Optional[Table]:
-        """Returns what the strategy "auto" has chosen; None before the first request, or if there was nothing to choose."""
+        """Returns what the strategy "auto", or "standard" for the queue, has chosen; None before, or if there was nothing to choose."""
         chosen = self._core.choice()
         return None if chosen is None else Table(chosen)
 
@@ -283,9 +283,9 @@ class Engine:
     ) -> Session:
         """Loads an ONNX model from a file or from bytes (whose external data is looked for in `folder`).
 
-        Options: policy ("single", "heft", "round-robin", …), strategy ("data-parallel", "model-parallel", "pipeline", "work-stealing", "auto"),
-        micro_batch, depth, schedule, shares, max_batch, max_delay (seconds), queue_limit, ordered; goal, max_devices, max_memory, max_latency
-        (of "auto"); pins=[(pattern, device)], plan_file, policy_plugin, strategy_plugin, precision ("fp32", "fp16", "auto"), fuse, devices,
+        Options: policy ("single", "heft", "round-robin", …), strategy ("standard", "none", "data-parallel", "model-parallel",
+        "pipeline", "work-stealing", "auto"), micro_batch, depth, schedule, shares, max_batch, max_delay (seconds), queue_limit,
+        ordered; goal, max_devices, max_memory, max_latency (of "auto"); pins=[(pattern, device)], plan_file, policy_plugin, strategy_plugin, precision ("fp32", "fp16", "auto"), fuse, devices,
         outputs, dims={"batch": 8}.
 
         Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.NotImplemented`, `errors.InvalidArgument`, `errors.InvalidPlan`.

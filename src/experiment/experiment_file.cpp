@@ -147,14 +147,14 @@ auto named(const json_reader& at, Parse parse) {
 constexpr std::string_view plug_in_name = "plug-in";
 
 troupe::strategy strategy_named(const std::string& name) {
-  if (name == "none")
-    return strategy::none;
   if (name == plug_in_name)
     return strategy::plug_in;
+  if (name == to_string(strategy::standard))
+    fail(errc::invalid_argument, "the strategy '{}' takes another one by itself: name the one to be measured", name);
   try {
     return parse_strategy(name);
   } catch (const error& e) {
-    fail(errc::invalid_argument, "{}, none, {}", e.what(), plug_in_name);
+    fail(errc::invalid_argument, "{}, {}", e.what(), plug_in_name);
   }
 }
 

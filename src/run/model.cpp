@@ -240,6 +240,8 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
     fail(errc::invalid_argument,
          "the strategy is to be a plug-in, but none is given: name its file (`session_options::strategy_plugin`)");
   }
+  if (options.strategy == strategy::standard)
+    options.strategy = strategy::none; // what is chosen for a queue has a model of its own
   m->options = std::move(options);
   m->load_ms = load_ms;
   return m;

@@ -34,6 +34,18 @@ void add(run_stats& all, const run_stats& part) {
   }
 }
 
+stream_stats& stream_stats::operator+=(const stream_stats& other) {
+  answered += other.answered;
+  failed += other.failed;
+  late += other.late;
+  waiting += other.waiting;
+  in_flight += other.in_flight;
+  rows = other.rows;
+  whole_because = other.whole_because;
+  replicas.insert(replicas.end(), other.replicas.begin(), other.replicas.end());
+  return *this;
+}
+
 session_stats& session_stats::operator+=(const session_stats& other) {
   runs += other.runs;
   plans += other.plans;

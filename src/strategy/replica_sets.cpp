@@ -144,20 +144,21 @@ std::string_view to_string(strategy how) {
     case strategy::work_stealing: return "work-stealing";
     case strategy::automatic: return "auto";
     case strategy::plug_in: return "plug-in";
+    case strategy::standard: return "standard";
   }
   fail(errc::invalid_argument, "there is no strategy {}", static_cast<int>(how));
 }
 
 strategy parse_strategy(std::string_view name) {
-  std::string known(to_string(strategy::automatic));
-  if (name == known)
-    return strategy::automatic;
-  for (const strategy s : strategies) {
+  std::vector<strategy> all{strategy::standard, strategy::none, strategy::automatic};
+  all.insert(all.end(), strategies.begin(), strategies.end());
+  std::vector<std::string_view> known;
+  for (const strategy s : all) {
     if (to_string(s) == name)
       return s;
-    known += fmt::format(", {}", to_string(s));
+    known.push_back(to_string(s));
   }
-  fail(errc::invalid_argument, "there is no strategy '{}'; there are {}", name, known);
+  fail(errc::invalid_argument, "there is no strategy '{}'; there are {}", name, fmt::join(known, ", "));
 }
 
 } // namespace troupe

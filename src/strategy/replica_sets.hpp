@@ -51,7 +51,7 @@ struct request_rows;
 /// devices of a pipeline.
 stream_request request_for(strategy how, const stream_options& options, const request_rows& rows, size_t stages);
 
-/// All that do something: neither `none` nor `automatic`.
+/// Those that share requests among devices in a way of their own.
 inline constexpr std::array strategies{strategy::data_parallel, strategy::model_parallel, strategy::pipeline,
                                        strategy::work_stealing};
 

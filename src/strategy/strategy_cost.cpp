@@ -90,7 +90,10 @@ strategy_coster::divided strategy_coster::divide(const strategy_choice& c, size_
   double all_speeds = 0;
   for (const replica_figures& f : speeds)
     all_speeds += rows_per_second(f);
-  const bool whole = asked_.rows.empty() || c.strategy == strategy::none;
+  // With adaptive shares, a request among many is not cut (`dispatcher::takes_whole`).
+  const bool whole = asked_.rows.empty() || c.strategy == strategy::none ||
+                     (c.strategy == strategy::data_parallel && c.micro_batch == 0 &&
+                      asked_.stream.shares == share_rule::adaptive && requests > 1);
   for (size_t request = 0; request < requests; ++request) {
     if (!whole && c.strategy == strategy::data_parallel && c.micro_batch == 0) {
       const double begin = *std::min_element(load.begin(), load.end());
@@ -151,8 +154,11 @@ void strategy_coster::predict(strategy_choice& c, std::span<const plan_ptr> plan
   std::vector<replica_figures> speeds;
   for (size_t r = 0; r < plans.size(); ++r)
     speeds.push_back(forecast.figures(r));
+  bool gathers = false; // whether requests were cut in what was played last
   const auto seconds = [&](size_t requests, int64_t of_rows) {
-    const std::vector<double> answered = forecast.play(divide(c, requests, of_rows, speeds).pieces, requests);
+    const std::vector<forecast_piece> pieces = divide(c, requests, of_rows, speeds).pieces;
+    gathers = pieces.size() > requests;
+    const std::vector<double> answered = forecast.play(pieces, requests);
     return *std::max_element(answered.begin(), answered.end());
   };
   const int64_t all = rows(), part = rows_to_play(all, c.micro_batch, plans[0]->chunks.size());
@@ -172,7 +178,8 @@ void strategy_coster::predict(strategy_choice& c, std::span<const plan_ptr> plan
     const double gather =
         output_bytes(*plans[0], expected_dims(*plans[0]->program, asked_.symbols)) / gather_bytes_per_s;
     latency += gather;
-    rate = std::min(rate, 1 / std::max(gather, 1e-9));
+    if (gathers)
+      rate = std::min(rate, 1 / std::max(gather, 1e-9));
   }
   c.has_plan = true;
   c.latency_ms = latency * 1e3;

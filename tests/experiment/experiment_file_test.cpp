@@ -109,7 +109,8 @@ TEST_CASE("a wrong experiment is refused with the place and what is allowed", "[
   refused(with(R"("policy": "heft")"), "the file", "there is no 'policy'; there are troupe_experiment, name, models");
   refused(with(R"("policies": ["single", "fastest"])"), "policies[1]", "unknown policy 'fastest'; known are: single");
   refused(with(R"("policies": ["single", "fastest"])"), "policies[1]", "dls, plug-in");
-  refused(with(R"("strategies": ["some"])"), "strategies[0]", "pipeline, work-stealing, none, plug-in");
+  refused(with(R"("strategies": ["some"])"), "strategies[0]", "model-parallel, pipeline, work-stealing, plug-in");
+  refused(with(R"("strategies": ["standard"])"), "strategies[0]", "takes another one by itself");
   refused(with(R"("mode": "fast")"), "mode", "there are simulated, real, both");
   refused(with(R"("repetitions": 0)"), "repetitions", "a whole number from 1 to 10000");
   refused(with(R"("repetitions": 1.5)"), "repetitions", "a whole number");
