@@ -19,7 +19,7 @@ SRC_SKIPS = {"loader": ["layers"], "rewrite": ["layers"], "cost": ["loader", "re
              "device": ["loader", "rewrite"], "cpu": ["loader", "rewrite"], "run": ["layers", "cpu", "loader"],
              "schedules": ["loader", "rewrite", "layers", *OVER_PLAN], "measure": ["loader", "rewrite", *NO_RUNS]}
 ABOVE_SRC = {"vulkan": ["src"], "actors": ["src", "vulkan"], "cli": ["src", "vulkan", "actors", "laboratory"],
-             "examples": [], "python": [], "bench": ["src", "vulkan", "actors", "laboratory", "cli"]}
+             "examples": [], "python": [], "compat": [], "bench": ["src", "vulkan", "actors", "laboratory", "cli"]}
 # The public headers (include/troupe, "troupe/…"): all may include them; they, nothing but each other and the standard
 # library.
 PUBLIC = "include"
@@ -137,7 +137,7 @@ def unknown_rooms(tree):
     rooms = [*ABOVE_SRC, *(f"src/{name}" for name in SRC_ORDER), "shaders", PUBLIC + "/troupe"]
     for here, path in sorted(first.items()):
         room = next((room for room in rooms if here.startswith(room + "/")), None)
-        separate = here.startswith(("examples/", "python/"))  # programs and a module of their own
+        separate = here.startswith(("examples/", "python/", "compat/"))  # programs, a module, a library of their own
         if room and not separate and here[len(room) + 1:] not in SUB_ROOMS.get(room, []):
             yield Violation(path, 0, f"{here} has no place in the order of {room}'s folders (SUB_ROOMS in includes.py)")
 

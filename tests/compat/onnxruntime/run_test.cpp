@@ -1,0 +1,168 @@
+// Runs: whose memory is whose, errors, ends before the end, threads.
+#include "compat/onnxruntime/client.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
+using namespace troupe::test;
+using Catch::Contains;
+
+TEST_CASE("onnxruntime: outputs are new values, or go into the client's memory", "[onnxruntime]") {
+  const auto env = make_env();
+  const auto session = make_session(env.get(), onnx_bytes::add(), make_options().get());
+  std::vector<float> a{1, 2, 3, 4}, b{10, 20, 30, 40}, c(4, 0), narrow(2, 0);
+  const auto first = over(a, {2, 2}), second = over(b, {2, 2});
+  OrtValue* made = nullptr;
+  must(run(session.get(), {"a", "b"}, {first.get(), second.get()}, "c", &made));
+  CHECK(floats(own(made).get()) == std::vector<float>{11, 22, 33, 44});
+
+  a[0] = 100; // the client's memory, as it is when the run begins
+  const auto target = over(c, {2, 2});
+  OrtValue* place = target.get();
+  must(run(session.get(), {"a", "b"}, {first.get(), second.get()}, "c", &place));
+  CHECK(place == target.get());
+  CHECK(c == std::vector<float>{110, 22, 33, 44});
+
+  const auto too_small = over(narrow, {1, 2});
+  place = too_small.get();
+  const problem p = problem_of(run(session.get(), {"a", "b"}, {first.get(), second.get()}, "c", &place));
+  CHECK(p.code == ORT_INVALID_ARGUMENT);
+  CHECK_THAT(p.message, Contains("'c'"));
+  CHECK(narrow == std::vector<float>{0, 0});
+}
+
+TEST_CASE("onnxruntime: an output that is an input has memory of its own", "[onnxruntime]") {
+  using namespace onnx_bytes;
+  const std::string type = tensor_type(1, {"n"});
+  const auto env = make_env();
+  const auto session = make_session(env.get(),
+                                    model({.nodes = {node("Identity", {"x"}, {"y"})},
+                                           .inputs = {value("x", type)},
+                                           .outputs = {value("y", type)},
+                                           .initializers = {}}),
+                                    make_options().get());
+  std::vector<float> x{1, 2, 3};
+  OrtValue* y = nullptr;
+  must(run(session.get(), {"x"}, {over(x, {3}).get()}, "y", &y));
+  x[0] = 9;
+  CHECK(floats(own(y).get()) == std::vector<float>{1, 2, 3});
+}
+
+TEST_CASE("onnxruntime: wrong inputs and outputs are errors that name them", "[onnxruntime]") {
+  const auto env = make_env();
+  const auto session = make_session(env.get(), onnx_bytes::add(), make_options().get());
+  std::vector<float> a{1, 2, 3, 4};
+  const auto first = over(a, {2, 2}), flat = over(a, {4});
+  OrtValue* made = nullptr;
+  const auto fails = [&](const std::vector<const char*>& names, const std::vector<const OrtValue*>& inputs,
+                         const char* output) {
+    const problem p = problem_of(run(session.get(), names, inputs, output, &made));
+    CHECK(p.code == ORT_INVALID_ARGUMENT);
+    CHECK(made == nullptr);
+    return p.message;
+  };
+  CHECK_THAT(fails({"a"}, {first.get()}, "c"), Contains("b"));
+  CHECK_THAT(fails({"a", "z"}, {first.get(), first.get()}, "c"), Contains("'z'"));
+  CHECK_THAT(fails({"a", "b"}, {first.get(), first.get()}, "d"), Contains("'d'"));
+  CHECK_THAT(fails({"a", "b"}, {first.get(), flat.get()}, "c"), Contains("b"));
+  CHECK_THAT(fails({"a", "b"}, {first.get(), nullptr}, "c"), Contains("'b'"));
+}
+
+TEST_CASE("onnxruntime: a run is ended by its options, and others with them until that is undone", "[onnxruntime]") {
+  const auto env = make_env();
+  const auto session = make_session(env.get(), onnx_bytes::count(1'000'000'000), make_options().get());
+  OrtRunOptions* options = nullptr;
+  must(ort().CreateRunOptions(&options));
+  const owned<OrtRunOptions> keep(options, {ort().ReleaseRunOptions});
+  must(ort().RunOptionsSetRunTag(options, "the long one"));
+  const char* tag = nullptr;
+  must(ort().RunOptionsGetRunTag(options, &tag));
+  CHECK(std::string(tag) == "the long one");
+
+  std::vector<float> x{0};
+  const auto input = over(x, {1});
+  OrtValue* y = nullptr;
+  auto running = std::async(std::launch::async,
+                            [&] { return problem_of(run(session.get(), {"x"}, {input.get()}, "y", &y, options)); });
+  CHECK(running.wait_for(std::chrono::milliseconds(200)) == std::future_status::timeout);
+  must(ort().RunOptionsSetTerminate(options));
+  CHECK(running.get().code == ORT_FAIL);
+  CHECK(problem_of(run(session.get(), {"x"}, {input.get()}, "y", &y, options)).code == ORT_FAIL);
+  CHECK(y == nullptr);
+
+  must(ort().RunOptionsUnsetTerminate(options));
+  const auto brief = make_session(env.get(), onnx_bytes::count(3), make_options().get());
+  must(run(brief.get(), {"x"}, {input.get()}, "y", &y, options));
+  CHECK(floats(own(y).get()) == std::vector<float>{3});
+}
+
+TEST_CASE("onnxruntime: an asynchronous run calls back once", "[onnxruntime]") {
+  struct answer {
+    std::promise<problem> problem_promise;
+    size_t count = 0;
+  };
+  const auto env = make_env();
+  const auto session = make_session(env.get(), onnx_bytes::add(), make_options().get());
+  std::vector<float> a{1, 2}, b{3, 4}, wrong{1};
+  const auto first = over(a, {1, 2}), second = over(b, {1, 2}), bad = over(wrong, {1, 1});
+  const char *names[] = {"a", "b"}, *output = "c";
+  const auto call = [](void* data, OrtValue** /*outputs*/, size_t count, OrtStatus* status) {
+    static_cast<answer*>(data)->count = count;
+    static_cast<answer*>(data)->problem_promise.set_value(problem_of(status));
+  };
+  for (const OrtValue* other : {second.get(), bad.get()}) {
+    answer got;
+    const OrtValue* inputs[] = {first.get(), other};
+    OrtValue* made = nullptr;
+    must(ort().RunAsync(session.get(), nullptr, names, inputs, 2, &output, 1, &made, call, &got));
+    const problem p = got.problem_promise.get_future().get();
+    CHECK(got.count == 1);
+    if (other == second.get()) {
+      CHECK(p.code == ORT_OK);
+      CHECK(floats(own(made).get()) == std::vector<float>{4, 6});
+    } else {
+      CHECK(p.code == ORT_INVALID_ARGUMENT);
+      CHECK(made == nullptr);
+    }
+  }
+}
+
+TEST_CASE("onnxruntime: many threads run one session, and two sessions, side by side", "[onnxruntime]") {
+  const auto env = make_env();
+  const auto options = make_options();
+  const auto one = make_session(env.get(), onnx_bytes::add(), options.get());
+  const auto two = make_session(env.get(), onnx_bytes::add(), options.get());
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t)
+    threads.emplace_back([&, t] {
+      OrtSession* session = t % 4 == 0 ? two.get() : one.get();
+      for (int i = 0; i < 50; ++i) {
+        std::vector<float> a(static_cast<size_t>(2 * (1 + i % 3)), static_cast<float>(t)), b(a.size(), 1);
+        const std::vector<int64_t> dims{static_cast<int64_t>(a.size() / 2), 2};
+        OrtMemoryInfo* memory = nullptr; // no assertions here: Catch2 takes them from one thread only
+        OrtValue *values[2] = {}, *sum = nullptr;
+        OrtStatus* status = ort().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory);
+        for (int v = 0; v < 2 && !status; ++v)
+          status =
+              ort().CreateTensorWithDataAsOrtValue(memory, (v ? b : a).data(), a.size() * sizeof(float), dims.data(), 2,
+                                                   ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &values[v]);
+        if (!status)
+          status = run(session, {"a", "b"}, {values[0], values[1]}, "c", &sum);
+        void* data = nullptr;
+        if (!status)
+          status = ort().GetTensorMutableData(sum, &data);
+        if (status || static_cast<float*>(data)[a.size() - 1] != static_cast<float>(t + 1))
+          ++wrong;
+        ort().ReleaseStatus(status);
+        for (OrtValue* v : {values[0], values[1], sum})
+          ort().ReleaseValue(v);
+        ort().ReleaseMemoryInfo(memory);
+      }
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(wrong == 0);
+}
