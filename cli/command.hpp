@@ -163,6 +163,7 @@ void add_devices(CLI::App& app);
 void add_worker(CLI::App& app);
 void add_keys(CLI::App& app);
 void add_operators(CLI::App& app);
+void add_exec(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_cluster(CLI::App& app);
 void add_compare(CLI::App& app);

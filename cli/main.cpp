@@ -51,6 +51,7 @@ constexpr auto subcommands = std::to_array<std::pair<std::string_view, void (*)(
     {"worker", troupe::cli::add_worker},
     {"keys", troupe::cli::add_keys},
     {"operators", troupe::cli::add_operators},
+    {"exec", troupe::cli::add_exec},
     {"trace", troupe::cli::add_trace},
     {"completion", troupe::cli::add_completion},
 });

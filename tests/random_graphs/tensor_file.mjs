@@ -43,20 +43,27 @@ function packedInts(bytes) {
   return ints;
 }
 
+// Without a type, and without data, where ONNX Runtime's package has no name for it.
 export function readTensor(file) {
-  const dims = [];
+  const dims = [], texts = [];
   let name = '', type = 1, raw = Buffer.alloc(0);
   for (const [field, value] of fields(fs.readFileSync(file))) {
     if (field === 1)
       dims.push(...(typeof value === 'bigint' ? [Number(value)] : packedInts(value)));
     else if (field === 2)
       type = Number(value);
+    else if (field === 6)
+      texts.push(Buffer.from(value).toString());
     else if (field === 8)
       name = Buffer.from(value).toString();
     else if (field === 9)
       raw = value;
   }
-  const [typeName, array] = TYPES[type];
+  if (type === 8)
+    return { name, type: 'string', dims, data: texts };
+  const [typeName, array] = TYPES[type] ?? [];
+  if (!typeName)
+    return { name, dims };
   return { name, type: typeName, dims, data: new array(raw.buffer.slice(raw.byteOffset, raw.byteOffset + raw.length)) };
 }
 
