@@ -3,9 +3,13 @@
 
 #include "base/error.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <unistd.h>
 
 namespace troupe::cli {
@@ -34,13 +38,20 @@ struct exec_options {
   std::vector<std::string> program;
 };
 
-/// Two ways lead a program to its library. One that was linked to libonnxruntime.so.1 looks into LD_LIBRARY_PATH,
-/// unless it has an RPATH; one that was linked to libonnxruntime.so, as sherpa-onnx's libraries with an RPATH are,
-/// takes what is loaded already under that name.
+/// Returns the names by which programs may ask for the library, to be loaded before they do: for those that have a path
+/// of their own to another library (RPATH) and so do not look into LD_LIBRARY_PATH. What is loaded under a name, the
+/// dynamic linker does not look for.
+std::string names_of(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.insert(entry.path().filename().string());
+  return fmt::format("{}", fmt::join(names, ":"));
+}
+
 [[noreturn]] void execute(const exec_options& o) {
   const std::filesystem::path folder = library_folder();
   put_first("LD_LIBRARY_PATH", folder.string());
-  put_first("LD_PRELOAD", (folder / "libonnxruntime.so").string());
+  put_first("LD_PRELOAD", names_of(folder));
   for (const auto& [variable, value] : {std::pair{"TROUPE_DEVICES", &o.devices},
                                         {"TROUPE_HOSTS", &o.hosts},
                                         {"TROUPE_POLICY", &o.policy},

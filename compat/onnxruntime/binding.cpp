@@ -33,7 +33,7 @@ bound_output& output_of(OrtIoBinding& binding, const char* name) {
   const char* names[] = {&given(name, "the name of the output")};
   check_outputs(*binding.session, names, 1);
   const auto found = std::ranges::find(binding.outputs, names[0], &bound_output::name);
-  return found != binding.outputs.end() ? *found : binding.outputs.emplace_back(name);
+  return found != binding.outputs.end() ? *found : binding.outputs.emplace_back(bound_output{.name = name});
 }
 
 } // namespace
@@ -116,7 +116,7 @@ OrtStatus* GetBoundOutputValues(const OrtIoBinding* binding, OrtAllocator* alloc
     list = nullptr;
     if (outputs.empty())
       return;
-    list = static_cast<OrtValue**>(allocate(allocator, outputs.size() * sizeof(OrtValue*)));
+    list = static_cast<OrtValue**>(allocate(allocator, outputs.size() * sizeof(void*)));
     std::ranges::transform(outputs, list, [](const bound_output& o) { return make_handle<OrtValue>(o.value); });
   });
 }

@@ -26,10 +26,10 @@ std::unique_ptr<ep_device_list> list_devices(int threads) {
     const std::map<std::string, std::string> facts{
         {"troupe.name", d.name}, {"Description", d.description}, {"troupe.memory", std::to_string(d.memory_bytes)}};
     const auto type = d.kind == "vulkan" ? OrtHardwareDeviceType_GPU : OrtHardwareDeviceType_CPU;
-    OrtHardwareDevice& hardware = list->hardware.emplace_back(type, d.description, pairs_of(facts));
+    OrtHardwareDevice& hardware = list->hardware.emplace_back(OrtHardwareDevice{type, d.description, pairs_of(facts)});
     hardware.metadata.refresh();
     OrtEpDevice& device =
-        list->devices.emplace_back(d.name, pairs_of(facts), pairs_of({{"devices", d.name}}), &hardware);
+        list->devices.emplace_back(OrtEpDevice{d.name, pairs_of(facts), pairs_of({{"devices", d.name}}), &hardware});
     device.metadata.refresh();
     device.options.refresh();
     list->hardware_pointers.push_back(&hardware);

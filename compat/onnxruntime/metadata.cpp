@@ -73,7 +73,10 @@ OrtStatus* ModelMetadataGetCustomMetadataMapKeys(const OrtModelMetadata* about, 
     const auto& properties = given(about, "the metadata").facts.properties;
     char**& list = given(keys, "the place for the keys");
     given(count, "the place for their number") = static_cast<int64_t>(properties.size());
-    list = properties.empty() ? nullptr : static_cast<char**>(allocate(allocator, properties.size() * sizeof(char*)));
+    list = nullptr;
+    if (properties.empty())
+      return;
+    list = static_cast<char**>(allocate(allocator, properties.size() * sizeof(char*)));
     size_t i = 0;
     for (const auto& [key, value] : properties)
       list[i++] = copy_text(allocator, key);

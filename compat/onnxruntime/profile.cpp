@@ -45,7 +45,7 @@ void profile::add(const run_trace& trace, std::chrono::steady_clock::time_point 
 }
 
 std::string profile::write() {
-  const std::string name = prefix_ + "_" + unique_end() + ".json";
+  std::string name = prefix_ + "_" + unique_end() + ".json";
   std::ofstream file(name);
   const std::lock_guard lock(mutex_);
   file << "[\n";

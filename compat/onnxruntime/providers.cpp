@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 
 namespace troupe::ort {
 
@@ -70,7 +71,7 @@ OrtStatus* GetAvailableProviders(char*** out, int* count) noexcept {
   return guarded([&] {
     char**& list = given(out, "the place for the providers");
     int& length = given(count, "the place for their number");
-    list = new char*[provider_names.size()];
+    list = std::make_unique<char*[]>(provider_names.size()).release();
     std::ranges::transform(provider_names, list, [](const char* name) { return const_cast<char*>(name); });
     length = static_cast<int>(provider_names.size());
   });

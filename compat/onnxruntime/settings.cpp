@@ -133,8 +133,11 @@ void check_entry(const std::string& key, const std::string& value) {
     reject("there is no configuration entry '" + key + "'; there are: " + known);
   }
   for (const promise& p : promises)
-    if (key == p.key && upper(value) == p.value)
-      throw api_error(ORT_NOT_IMPLEMENTED, "configuration entry '" + key + "' = '" + value + "': " + p.why);
+    if (key == p.key && upper(value) == p.value) {
+      std::string message = "configuration entry '";
+      message.append(key).append("' = '").append(value).append("': ").append(p.why);
+      throw api_error(ORT_NOT_IMPLEMENTED, message);
+    }
 }
 
 engine_options engine_options_of(const config_entries& entries, int inter_op_threads) {
