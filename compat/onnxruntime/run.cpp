@@ -116,8 +116,11 @@ loan::loan(const OrtSession& session, const named_values& inputs) {
   for (size_t i = 0; i < inputs.count; ++i) {
     const char* name = (&given(inputs.names, "the names of the inputs"))[i];
     tensor t = input_of((&given(inputs.values, "the inputs"))[i], type_of_input(session, name), name);
+    // ONNX Runtime does not look at the dims of what is declared as a scalar, and clients rely on it: the sampling rate
+    // of Silero's detectors is a scalar that sherpa-onnx gives as a list of one.
+    const bool is_scalar = has_bytes(t) && t.size() == 1 && session.scalars.contains(name);
     if (has_bytes(t))
-      t = tensor(t.type(), t.dims(), token, t.data());
+      t = tensor(t.type(), is_scalar ? shape() : t.dims(), token, t.data());
     tensors_.insert_or_assign(name, std::move(t));
   }
 }

@@ -93,8 +93,11 @@ void describe(OrtSession& s) {
       s.inputs.push_back(input);
   s.outputs = s.model.outputs();
   for (const auto* list : {&s.inputs, &s.overridable})
-    for (const value_info& input : *list)
+    for (const value_info& input : *list) {
       s.input_types[input.name] = input.type;
+      if (!holds_objects(input.type) && input.dims && input.dims->empty())
+        s.scalars.insert(input.name);
+    }
 }
 
 void open_session(const OrtEnv* env, model_source from, const OrtSessionOptions* given_options, OrtSession** out) {

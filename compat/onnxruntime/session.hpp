@@ -22,6 +22,7 @@ struct OrtSession {
   std::vector<troupe::value_info> outputs;
   std::vector<troupe::value_info> overridable;                   // inputs for which the file has a value
   std::map<std::string, troupe::dtype, std::less<>> input_types; // of both
+  std::set<std::string, std::less<>> scalars;                    // inputs that are declared without dims
   std::unique_ptr<troupe::ort::profile> profile;                 // null unless the client asked for it
   uint64_t made_ns = 0;                                          // since 1970
 

@@ -50,6 +50,24 @@ TEST_CASE("onnxruntime: an output that is an input has memory of its own", "[onn
   CHECK(floats(own(y).get()) == std::vector<float>{1, 2, 3});
 }
 
+TEST_CASE("onnxruntime: a scalar may be given as a list of one", "[onnxruntime]") {
+  using namespace onnx_bytes;
+  const auto env = make_env();
+  const auto session =
+      make_session(env.get(),
+                   model({.nodes = {node("Add", {"x", "by"}, {"y"})},
+                          .inputs = {value("x", tensor_type(1, {"n"})), value("by", tensor_type(1, {}))},
+                          .outputs = {value("y", tensor_type(1, {"n"}))},
+                          .initializers = {}}),
+                   make_options().get());
+  std::vector<float> x{1, 2}, by{10}, two{10, 20};
+  OrtValue* y = nullptr;
+  must(run(session.get(), {"x", "by"}, {over(x, {2}).get(), over(by, {1}).get()}, "y", &y));
+  CHECK(floats(own(y).get()) == std::vector<float>{11, 12});
+  CHECK(problem_of(run(session.get(), {"x", "by"}, {over(x, {2}).get(), over(two, {2}).get()}, "y", &y)).code ==
+        ORT_INVALID_ARGUMENT);
+}
+
 TEST_CASE("onnxruntime: wrong inputs and outputs are errors that name them", "[onnxruntime]") {
   const auto env = make_env();
   const auto session = make_session(env.get(), onnx_bytes::add(), make_options().get());
