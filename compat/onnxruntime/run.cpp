@@ -223,8 +223,8 @@ OrtStatus* RunAsync(OrtSession* session, const OrtRunOptions* options, const cha
     given(outputs, "the place for the outputs");
     given(call, "the callback");
     check_outputs(s, output_names, output_count);
-    const std::shared_ptr<started_run> run(new started_run{s, options, loan(s, {input_names, inputs, input_count}),
-                                                           output_names, outputs, output_count, call, user_data});
+    const auto run = std::make_shared<started_run>(started_run{s, options, loan(s, {input_names, inputs, input_count}),
+                                                               output_names, outputs, output_count, call, user_data});
     s.model.run_async(run->inputs.tensors(), options_of(s, options),
                       [run](run_outcome outcome) { end(*run, std::move(outcome)); });
   });

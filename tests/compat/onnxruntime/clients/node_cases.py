@@ -14,25 +14,10 @@ import pathlib
 import subprocess
 import sys
 
+from packages import install
+
 HERE = pathlib.Path(__file__).resolve().parent
 SAME = 0.98  # of the cases
-
-
-def modules(build, version):
-    """Returns the folder node_modules of the package, installed if need be; exits with 77 where npm gives none."""
-    folder = build / "clients" / f"onnxruntime-node-{version}"
-    if not (folder / "node_modules/onnxruntime-node/package.json").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        command = ["npm", "install", "--silent", "--prefix", folder, "--ignore-scripts", f"onnxruntime-node@{version}"]
-        try:
-            done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=300)
-            problem = done.stderr.strip().splitlines()[-1:] if done.returncode else []
-        except (OSError, subprocess.TimeoutExpired) as error:
-            problem = [str(error)]
-        if problem or not (folder / "node_modules/onnxruntime-node/package.json").exists():
-            print(f"SKIPPED: onnxruntime-node {version} cannot be had from npm: {''.join(problem)}")
-            sys.exit(77)
-    return folder / "node_modules"
 
 
 def by_troupe(troupe, cases, args):
@@ -75,7 +60,7 @@ def main():
     parser.add_argument("--version", default="1.30.0")
     parser.add_argument("--own", action="store_true")
     args = parser.parse_args()
-    packages = modules(args.build, args.version)
+    packages = install(args.build, f"onnxruntime-node@{args.version}")
     found = sorted(str(file.parent) for folder in args.folders for file in folder.rglob("model.onnx"))
     cases = found[:: args.every]
     if not cases:

@@ -1,0 +1,23 @@
+"""Packages from npm for the tests, in versions that are stated, in the build folder."""
+import subprocess
+import sys
+
+
+def install(build, *packages):
+    """Returns the folder node_modules that holds the packages ("NAME@VERSION"), installed if need be; exits with 77,
+    which CTest calls skipped, where npm does not give them."""
+    folder = build / "clients" / "+".join(p.replace("/", "-").strip("@").replace("@", "-") for p in packages)
+    done = folder / "installed"
+    if not done.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        command = ["npm", "install", "--silent", "--prefix", folder, "--ignore-scripts", *packages]
+        try:
+            run = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=900)
+            problem = (run.stderr.strip() or "npm failed").splitlines()[-1] if run.returncode else ""
+        except (OSError, subprocess.TimeoutExpired) as error:
+            problem = str(error)
+        if problem:
+            print(f"SKIPPED: {', '.join(packages)} cannot be had from npm: {problem}")
+            sys.exit(77)
+        done.touch()
+    return folder / "node_modules"
