@@ -21,7 +21,7 @@ namespace {
 
 using clock_type = std::chrono::steady_clock;
 constexpr int turns = 5000;
-constexpr int many = 200'000, warm = 10'000;
+constexpr int many = 1'000'000, warm = 10'000;
 
 const OrtApi& ort() {
   static const OrtApi& api = *OrtGetApiBase()->GetApi(30);
