@@ -81,7 +81,7 @@ void add_exec(CLI::App& app) {
   command->add_option("--hosts", options->hosts, "Workers whose devices join, with commas between")
       ->type_name("[NAME=]HOST:PORT,…");
   command->add_option("--policy", options->policy, "How nodes are placed (default single)")->type_name("POLICY");
-  command->add_option("--strategy", options->strategy, "How devices share the work (default none)")
+  command->add_option("--strategy", options->strategy, "How devices share the work (default standard)")
       ->type_name("STRATEGY");
   command->add_option("--precision", options->precision, "fp32 (default), fp16 or auto")->type_name("PRECISION");
   command->callback([options] { execute(*options); });

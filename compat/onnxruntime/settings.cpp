@@ -35,6 +35,7 @@ constexpr auto policies = std::to_array<word<placement_policy>>({
     {"dls", placement_policy::dls},
 });
 constexpr auto strategies = std::to_array<word<strategy>>({
+    {"standard", strategy::standard},
     {"none", strategy::none},
     {"data-parallel", strategy::data_parallel},
     {"model-parallel", strategy::model_parallel},

@@ -4,7 +4,7 @@
 //   troupe.devices         TROUPE_DEVICES     devices, with commas between: "cpu", "vulkan:0,vulkan:1"; default "all"
 //   troupe.hosts           TROUPE_HOSTS       workers, with commas between: "NAME=HOST:PORT"
 //   troupe.policy          TROUPE_POLICY      how nodes are placed; default "single"
-//   troupe.strategy        TROUPE_STRATEGY    how devices share the work; default "none"
+//   troupe.strategy        TROUPE_STRATEGY    how devices share the work; default "standard"
 //   troupe.precision       TROUPE_PRECISION   "fp32" (default), "fp16", "auto"
 //   troupe.profile         TROUPE_PROFILE     the file of what `troupe profile` measured
 //   troupe.kernels         TROUPE_KERNELS     when GPUs compile: "later" (default), "now"
