@@ -6,12 +6,28 @@ shared=$root/../shared
 # Vulkan's validation layer looks for hazards between submissions only where it is asked to, by this name.
 export VK_LAYER_ENABLES=VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT
 
-# Bash counts the seconds since the script began. Linux counts a CPU's ticks that went to programs which the script
-# started and waited for (proc(5): the sixteenth field in user mode, the seventeenth in the kernel).
-say_time() {
+# Linux counts a CPU's ticks that went to programs which the script started and waited for (proc(5): the sixteenth field
+# in user mode, the seventeenth in the kernel).
+cpu_seconds() {
   local stat
   read -ra stat <"/proc/$$/stat"
-  say "$(basename "$0"): $SECONDS s, $(((stat[15] + stat[16]) / $(getconf CLK_TCK))) s of a CPU"
+  echo $(((stat[15] + stat[16]) / $(getconf CLK_TCK)))
+}
+# Bash counts the seconds since the script began.
+say_time() {
+  end_part
+  say "$(basename "$0"): $SECONDS s, $(cpu_seconds) s of a CPU${part_times:+:$part_times}"
+}
+# Says that a part of the script begins; `say_time` says in the end how long each took.
+begin_part() {
+  end_part
+  part=$1 part_begin=$SECONDS part_cpu=$(cpu_seconds)
+  say "$part"
+}
+end_part() {
+  [ -n "${part:-}" ] || return 0
+  part_times+=$'\n'"   $part: $((SECONDS - part_begin)) s, $(($(cpu_seconds) - part_cpu)) s of a CPU"
+  part=
 }
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
