@@ -90,8 +90,7 @@ std::vector<int64_t> dispatcher::adaptive_shares(int64_t rows, run_time now) {
     sharing_replica& each = all.emplace_back();
     each.sizes = r.sizes;
     each.rests = r.rests();
-    each.take_over_seconds =
-        may_take_over ? r.seconds_to_take_over(rows) : std::numeric_limits<double>::infinity();
+    each.take_over_seconds = may_take_over ? r.seconds_to_take_over(rows) : std::numeric_limits<double>::infinity();
     each.size_seconds = r.speed.size_seconds();
     if (!r.living)
       continue;

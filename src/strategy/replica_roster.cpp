@@ -108,9 +108,8 @@ bool replica_roster::only_loses(size_t replica) const {
 double replica_roster::replica::seconds_with_size(int64_t rows) const {
   // Until it is measured, a prediction may be far too good, and what first pieces took is all that is known.
   return speed.seconds(static_cast<double>(rows)) +
-         (is_new_size(rows) || !speed.is_measured()
-              ? speed.size_seconds().value_or(replica_speed::unknown_size_seconds)
-              : 0);
+         (is_new_size(rows) || !speed.is_measured() ? speed.size_seconds().value_or(replica_speed::unknown_size_seconds)
+                                                    : 0);
 }
 
 void replica_roster::compare_speeds(int64_t rows) {
