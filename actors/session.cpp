@@ -104,8 +104,7 @@ actors::stream_door* session::state::door_if_any() {
   return door_.get();
 }
 
-std::function<session::state::settled_choice()>
-session::state::chooser(std::optional<request_inputs> inputs) const {
+std::function<session::state::settled_choice()> session::state::chooser(std::optional<request_inputs> inputs) const {
   if (inputs)
     for (const std::string& name : model->host_inputs)
       if (const auto given = inputs->tensors.find(name); given != inputs->tensors.end())

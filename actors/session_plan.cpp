@@ -123,9 +123,8 @@ std::vector<std::future<run_result>> session::state::prepare(const named_tensors
   }
   const stream_options& stream = model->options.stream;
   const request_rows whole = rows->measure(inputs);
-  const std::vector<std::set<int64_t>> sizes =
-      sizes_of(predicted_machine(how, stream, replicas),
-               request_for(how, stream, whole, replicas.front().devices.own.size()));
+  const std::vector<std::set<int64_t>> sizes = sizes_of(
+      predicted_machine(how, stream, replicas), request_for(how, stream, whole, replicas.front().devices.own.size()));
   for (size_t r = 0; r < sizes.size(); ++r)
     for (int64_t count : sizes[r])
       made.push_back(prepare_on(replicas[r], piece_of(inputs, whole, *rows, count), options));

@@ -20,7 +20,7 @@ struct model {
   /// Inputs with a default, an initializer of the same name, by name: `source` has them as constants. A run to which
   /// one is given has a program of its own, in which what is given is the constant.
   std::map<std::string, value_info> defaults;
-  session_options options; // whose strategy is not `standard` but `none`
+  session_options options;                                 // whose strategy is not `standard` but `none`
   std::shared_ptr<const saved_plan> saved;                 // what `options.plan_file` holds; null for none
   std::shared_ptr<const policy_library> plugin;            // what `options.policy_plugin` names; null for none
   std::shared_ptr<const strategy_library> strategy_plugin; // likewise
