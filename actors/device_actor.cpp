@@ -23,10 +23,18 @@ std::optional<std::pair<std::shared_ptr<const void>, std::string>> device_health
 }
 
 void device_health::lose(std::string because) {
-  const std::lock_guard lock(mutex_);
-  if (because_.empty())
-    because_ = std::move(because);
+  {
+    const std::lock_guard lock(mutex_);
+    if (because_.empty())
+      because_ = std::move(because);
+  }
+  give_up();
+}
+
+void device_health::give_up() {
   lost = true;
+  if (on_lost)
+    on_lost();
 }
 
 std::string device_health::because(std::string_view otherwise) const {
@@ -81,6 +89,7 @@ device_opened open(pointer self) {
       state.owned = state.make();
     expects(state.owned != nullptr, "a device factory returned nothing");
     state.health->may_hang = state.owned->may_hang();
+    state.health->on_lost = state.owned->if_lost();
     if (auto* telling = dynamic_cast<tells_progress*>(state.owned.get()))
       telling->on_progress([health = state.health] { ++health->progress; });
     state.stays_awake = worth_looking(state.owned->info());
