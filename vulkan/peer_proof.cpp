@@ -210,7 +210,8 @@ trial_command usual_trials() {
   folders.push_back(fs::read_symlink("/proc/self/exe", problem).parent_path());
   for (const fs::path& folder : folders)
     for (const char* from : {"", "../bin", "../../bin"}) // beside a program, and beside the library's folder
-      if (const fs::path command = folder / from / "troupe"; access(command.c_str(), X_OK) == 0)
+      if (const fs::path command = folder / from / "troupe";
+          fs::is_regular_file(command, problem) && access(command.c_str(), X_OK) == 0)
         return {command.string(), std::string(trial_word)};
   return {};
 }
