@@ -75,7 +75,7 @@ int64_t fill_downloads(const installed_chunk& c, const bound_plan& bound, const 
       host = t.is_direct() ? values.downloads[i].take() : read_staged(t, bound, r, slot, make);
     made.fill(std::move(host), values.kept.empty() ? nullptr : std::move(values.kept[i]));
   }
-  values.work.downloads.clear(); // nobody but their readers holds them when the chunk is answered
+  values.work.downloads.clear(); // their readers alone hold them when the chunk is answered
   return bytes;
 }
 

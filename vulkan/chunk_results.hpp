@@ -10,7 +10,7 @@ void poison_results(const recorded_chunk& r);
 
 /// Promises the values that `prepare_copies` has found can be (`run_values::promised`), and says in `values.peers` what
 /// the submission is to signal. Returns their positions among the downloads. A submission that fails leaves promises
-/// that nobody has heard of.
+/// of which no session has heard.
 std::vector<uint32_t> promise_values(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
                                      const std::shared_ptr<peer_timeline>& own, run_values& values);
 

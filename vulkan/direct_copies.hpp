@@ -85,8 +85,8 @@ struct chunk_commands {
   end_stamp end; // of the last of them
 };
 
-/// Values that are promised together have at most so many bytes: what is larger is copied beside other work, by its own
-/// lane, and its time is hardly the host's.
+/// The most bytes that a chunk promises: what is larger is copied beside other work, by its own lane, and its time is
+/// hardly the host's.
 inline constexpr int64_t most_promised_bytes = int64_t{4} << 20;
 
 /// Prepares the copies of `values.work`, a run of `bound`: finds where uploads are, and which peers to wait for, makes

@@ -106,7 +106,7 @@ public:
 
   bool runs() const { return id_ > 0; }
 
-  /// Returns the next line; nullopt if there is none for so long, or any more.
+  /// Returns the next line; nullopt if there is none within `limit`, or any more.
   std::optional<std::string> next_line(std::chrono::milliseconds limit) {
     const auto give_up = std::chrono::steady_clock::now() + limit;
     for (;;) {

@@ -11,7 +11,7 @@
 // - The lane for work alone signals, in the order of its submissions: values only grow. A value of a submission that
 //   was refused is left out.
 // - The own timelines of a GPU's lanes stay its own: that a chunk is complete is never told by what others can signal.
-// - A GPU that is lost keeps no promise. Whoever finds it lost says so first (`lose`), then has the host signal all that
+// - A GPU that is lost keeps no promise. Each that finds it lost says so first (`lose`), then has the host signal all that
 //   was promised; its chunks that end after that count as lost. So values that a peer may have read too early are of
 //   chunks that are not complete, and what the peer makes of them is not either (plan/cut/ready_set.hpp).
 // - A semaphore lives, with the VkDevice that made it, until the last GPU that has imported it ends.

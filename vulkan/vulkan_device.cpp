@@ -329,7 +329,7 @@ private:
     return answer;
   }
 
-  /// What of a GPU that is lost was promised, nobody is to wait for any more.
+  /// No peer is to wait any more for what a lost GPU has promised.
   chunk_result failed(const std::exception& e) {
     chunk_result why = failure_of(e);
     if (why.code == errc::device_lost && peers_.available())

@@ -85,7 +85,7 @@ int64_t uploaded(const engine& e) {
   return sum;
 }
 
-/// Waits until so many bytes have been uploaded, by chunks that have been submitted; returns whether they were.
+/// Waits until `bytes` bytes have been uploaded, by chunks that have been submitted; returns whether they were.
 bool comes_to(const engine& e, int64_t bytes) {
   for (int i = 0; i < 1000 && uploaded(e) < bytes; ++i)
     std::this_thread::sleep_for(5ms);
