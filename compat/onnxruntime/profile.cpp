@@ -11,7 +11,7 @@
 namespace troupe::ort {
 namespace {
 
-/// A profile that is never ended may not fill the memory: the events of runs after so many are dropped.
+/// A profile that is never ended may not fill the memory: the events of runs beyond this number are dropped.
 constexpr size_t most_events = 1'000'000;
 
 /// Returns e.g. "2026-11-29_20-15-03_2": the second, and which file of this process it is, so that no two are one.

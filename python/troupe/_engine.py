@@ -222,7 +222,8 @@ class Session:
         return Rows(Table(choice) for choice in self._core.compare(_unwrapped(inputs, self._core)))
 
     def choice(self) -> Optional[Table]:
-        """Returns what the strategy "auto", or "standard" for the queue, has chosen; None before, or if there was nothing to choose."""
+        """Returns what the strategy "auto", or "standard" for the queue, has chosen; None before, or if there was
+        nothing to choose."""
         chosen = self._core.choice()
         return None if chosen is None else Table(chosen)
 
@@ -283,10 +284,11 @@ class Engine:
     ) -> Session:
         """Loads an ONNX model from a file or from bytes (whose external data is looked for in `folder`).
 
-        Options: policy ("single", "heft", "round-robin", …), strategy ("standard", "none", "data-parallel", "model-parallel",
-        "pipeline", "work-stealing", "auto"), micro_batch, depth, schedule, shares, max_batch, max_delay (seconds), queue_limit,
-        ordered; goal, max_devices, max_memory, max_latency (of "auto"); pins=[(pattern, device)], plan_file, policy_plugin, strategy_plugin, precision ("fp32", "fp16", "auto"), fuse, devices,
-        outputs, dims={"batch": 8}.
+        Options: policy ("single", "heft", "round-robin", …), strategy ("standard", "none", "data-parallel",
+        "model-parallel", "pipeline", "work-stealing", "auto"), micro_batch, depth, schedule, shares, max_batch,
+        max_delay (seconds), queue_limit, ordered; goal, max_devices, max_memory, max_latency (of "auto");
+        pins=[(pattern, device)], plan_file, policy_plugin, strategy_plugin, precision ("fp32", "fp16", "auto"), fuse,
+        devices, outputs, dims={"batch": 8}.
 
         Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.NotImplemented`, `errors.InvalidArgument`, `errors.InvalidPlan`.
         """

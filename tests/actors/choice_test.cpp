@@ -69,7 +69,7 @@ TEST_CASE("a request that cannot be leaves the choice to the next", "[strategy][
 
 namespace {
 
-/// Submits a request of so many rows and compares its answer with the reference's.
+/// Submits a request of `rows` rows and compares its answer with the reference's.
 void submit_one(const session& to, const session& plain, int64_t rows) {
   const tensor x = random_tensor({rows, 4}, static_cast<uint64_t>(rows));
   CHECK(same(y_of(to.submit({{"x", x}}).get()), y_of(plain.run({{"x", x}}))));
