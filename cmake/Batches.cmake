@@ -8,7 +8,7 @@
 # each file includes what it needs is checked by scripts/check, which looks at files one by one, as -DTROUPE_BATCHES=OFF builds.
 #
 # Why not CMake's UNITY_BUILD: its batches cross folders, so that one more file moves all that follow, and it names files by
-# absolute paths, so that ccache cannot serve one checkout from another.
+# absolute paths, so that ccache (CCACHE_BASEDIR in /CMakeLists.txt) cannot serve one checkout from another.
 option(TROUPE_BATCHES "Compile neighbouring files together" ON)
 
 function(add_batches target count)

@@ -2,6 +2,7 @@
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
+#include "support/places.hpp"
 #include "support/small_models.hpp"
 #include "support/thrown.hpp"
 
@@ -13,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-const std::string plugins = TROUPE_TEST_PLUGINS "/";
+const std::string plugins = test_plugins() + "/";
 const auto six = tensor::of<float>({2, 3}, std::vector<float>{1, -2, 3, -4, 5, -6});
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "loader/models.hpp"
 #include "strategy/replica_sets.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "support/small_models.hpp"
 #include "support/worker_process.hpp"
 
@@ -125,7 +126,7 @@ TEST_CASE("every strategy over two workers runs models of files as one device do
   two_workers hosts;
   engine here({.devices = {"cpu"}});
   for (const char* file : {"small_cnn.onnx", "small_transformer.onnx"}) {
-    const std::string path = std::string(TROUPE_TEST_DATA) + "/" + file;
+    const std::string path = test_data() + "/" + file;
     const session alone = here.load(path);
     for (const strategy how : strategies)
       for (const int64_t batch : {1, 7}) {

@@ -1,6 +1,7 @@
 // A strategy from a shared library, as a program and the command use it.
 #include "actors/row_models.hpp"
 #include "support/command.hpp"
+#include "support/places.hpp"
 #include "support/small_models.hpp"
 
 #include <nlohmann/json.hpp>
@@ -11,7 +12,7 @@ using Catch::Contains;
 
 namespace {
 
-const std::string plugins = TROUPE_TEST_PLUGINS "/";
+const std::string plugins = test_plugins() + "/";
 
 } // namespace
 
@@ -44,7 +45,7 @@ TEST_CASE("a session refuses a strategy plug-in that is wrong, and goes on", "[a
 TEST_CASE("the strategy of --strategy-plugin is the strategy, real or simulated", "[cli][schedules][C10]") {
   const std::string cnn = data_file("small_cnn.onnx"), mine = " --strategy-plugin " + plugins + "my_strategy.so";
   CHECK(run_command("run " + cnn + " --devices 'cpu*2'" + mine).status == 0);
-  const std::string two = " --cluster " + std::string(TROUPE_TEST_DATA) + "/../../examples/clusters/two_gpus.json";
+  const std::string two = " --cluster " + test_data() + "/../../examples/clusters/two_gpus.json";
   const command_result simulated = run_command("simulate " + cnn + two + mine + " --requests 20 --json");
   CHECK(simulated.status == 0);
   const command_result wrong = run_command("run " + cnn + mine + " --strategy pipeline", true);

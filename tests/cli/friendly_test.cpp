@@ -3,6 +3,7 @@
 #include "loader/models.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
+#include "support/places.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -125,14 +126,14 @@ TEST_CASE("progress says how much is done and how long the rest takes", "[cli]")
 TEST_CASE("progress is for terminals only", "[cli]") {
   const std::string bench = "bench " + cnn + " --devices cpu --runs 100000000";
   const std::string on_terminal =
-      "script -qec \"timeout --foreground -s INT 3 '" TROUPE_COMMAND "' " + bench + "\" /dev/null < /dev/null";
+      "script -qec \"timeout --foreground -s INT 3 '" + command_path() + "' " + bench + "\" /dev/null < /dev/null";
   CHECK_THAT(run_shell(on_terminal).output, Contains("of 100000000 runs, ") && Contains(" left"));
-  CHECK_THAT(run_shell("timeout --foreground -s INT 3 '" TROUPE_COMMAND "' " + bench + " 2>&1").output,
+  CHECK_THAT(run_shell("timeout --foreground -s INT 3 '" + command_path() + "' " + bench + " 2>&1").output,
              !Contains(" left"));
 }
 
 TEST_CASE("Ctrl-C prints what has been measured so far", "[cli]") {
-  const std::string troupe = "timeout --foreground --preserve-status -s INT 3 '" TROUPE_COMMAND "' ";
+  const std::string troupe = "timeout --foreground --preserve-status -s INT 3 '" + command_path() + "' ";
   const command_result bench = run_shell(troupe + "bench " + cnn + " --devices cpu --runs 100000000 2>&1");
   CHECK(bench.status == 130);
   CHECK_THAT(bench.output, Contains("median ") && Contains("interrupted"));

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/certificate_folder.hpp"
 #include "support/command.hpp"
+#include "support/places.hpp"
 #include "support/run_graph.hpp"
 #include "support/worker_process.hpp"
 #include "troupe/tensor_file.hpp"
@@ -126,7 +127,7 @@ option_uses shared_uses(const surroundings& here) {
           {"--memory", {"cpu=1GiB", {}}},
           {"--kernels", {"now", {}}},
           {"--policy", {"round-robin", {}}},
-          {"--policy-plugin", {TROUPE_TEST_PLUGINS "/my_policy.so", {}}},
+          {"--policy-plugin", {test_plugins() + "/my_policy.so", {}}},
           {"--pin", {"*=cpu", {}}},
           {"--load-plan", {here.path("plan.json"), {}}},
           {"--precision", {"auto", {}}},
@@ -134,7 +135,7 @@ option_uses shared_uses(const surroundings& here) {
           {"--json", {}},
           {"--quiet", {}},
           {"--strategy", {"data-parallel", {}}},
-          {"--strategy-plugin", {TROUPE_TEST_PLUGINS "/my_strategy.so", {}}},
+          {"--strategy-plugin", {test_plugins() + "/my_strategy.so", {}}},
           {"--goal", {"throughput", automatic}},
           {"--max-devices", {"1", automatic}},
           {"--max-memory", {"1GiB", automatic}},

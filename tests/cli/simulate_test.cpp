@@ -2,6 +2,7 @@
 #include "loader/models.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
+#include "support/places.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -94,7 +95,7 @@ TEST_CASE("compare runs what an experiment lists and tells what is faster", "[cl
   write(folder / "mine.json", R"({"troupe_experiment": 1, "models": [")" + cnn.substr(1, cnn.size() - 2) +
                                   R"("], "dims": {"batch": 64}, "clusters": ["c.json"],
     "strategies": ["data-parallel", "plug-in"], "policies": ["single", "plug-in"], "repetitions": 1})");
-  const std::string mine = "compare " + (folder / "mine.json").string(), plugins = TROUPE_TEST_PLUGINS "/";
+  const std::string mine = "compare " + (folder / "mine.json").string(), plugins = test_plugins() + "/";
   const command_result unnamed = run_command(mine + " --policy-plugin " + plugins + "last_device.so", true);
   CHECK(unnamed.status == 2);
   CHECK_THAT(unnamed.output, Contains("--strategy-plugin"));

@@ -1,6 +1,7 @@
 #include "experiment/experiment_file.hpp"
 
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "troupe/error.hpp"
 
 #include <fmt/format.h>
@@ -199,7 +200,7 @@ TEST_CASE("an experiment file's models are beside it", "[experiment]") {
 }
 
 TEST_CASE("the example's experiment can be read", "[experiment]") {
-  const std::filesystem::path data(TROUPE_TEST_DATA);
+  const std::filesystem::path data(test::test_data());
   const experiment e = read_experiment(data / "../../examples/experiments/digits.json");
   CHECK(e.requests == 100);
   CHECK(e.arrivals.in_flight == 4);

@@ -1,6 +1,7 @@
 // Inputs on which the fuzzer once found a fault (tests/data/fuzz), each in every variant: they end in a result or in
 // one clear error.
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 #include "fuzz/untrusted.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 template <class F>
 void for_each_finding(const std::string& kind, F&& work) {
   size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(TROUPE_TEST_DATA) + "/fuzz/" + kind)) {
+  for (const auto& entry : std::filesystem::directory_iterator(test_data() + "/fuzz/" + kind)) {
     INFO(entry.path().string());
     std::ifstream in(entry.path(), std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};

@@ -1,6 +1,7 @@
 // Single-byte mutations of two small models: whatever the bytes, loading, planning and running end in a result or in
 // one clear error, in bounded time and memory.
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 #include "actors/engine_access.hpp"
 #include "loader/models.hpp"
@@ -17,7 +18,7 @@ using namespace troupe::test;
 namespace {
 
 std::string bytes_of_file(const std::string& name) {
-  std::ifstream in(std::string(TROUPE_TEST_DATA) + "/" + name, std::ios::binary);
+  std::ifstream in(test_data() + "/" + name, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

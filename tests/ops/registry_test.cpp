@@ -3,6 +3,7 @@
 #include "ops/attribute_kinds.hpp"
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"
+#include "support/places.hpp"
 #include "support/thrown.hpp"
 
 #include <filesystem>
@@ -79,7 +80,7 @@ TEST_CASE("each attribute that an operator reads has its kind listed", "[ops]") 
                                                "nodes_modes",      "post_transform",  "quant_type"};
   const std::regex read("\\.(integer|axis|real|text|tensor_value|integers|reals|texts)\\(\"(\\w+)\"[,)]");
   size_t found = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(TROUPE_TEST_DATA "/../../src/ops")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(test::test_data() + "/../../src/ops")) {
     if (is_our_own(entry.path().filename().string()))
       continue;
     std::ostringstream text;

@@ -5,6 +5,7 @@
 #include "rewrite/rewrite.hpp"
 #include "support/cached_decoder.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "support/run_graph.hpp"
 
 #include <cmath>
@@ -271,7 +272,7 @@ TEST_CASE("outputs whose dims depend on data keep their symbols", "[rewrite]") {
 TEST_CASE("small models in fp16 are within 1e-2 of fp32", "[rewrite][A4]") {
   for (const char* name : {"small_cnn", "small_transformer"}) {
     INFO(name);
-    const std::string file = std::string(TROUPE_TEST_DATA) + "/" + name + ".onnx";
+    const std::string file = test_data() + "/" + name + ".onnx";
     engine e({.devices = {"cpu"}});
     const session full = e.load(file), half = e.load(file, {.precision = precision::fp16});
     named_tensors inputs;
@@ -295,7 +296,7 @@ TEST_CASE("small models in fp16 are within 1e-2 of fp32", "[rewrite][A4]") {
 TEST_CASE("fusions find in float16 what they find in float32", "[rewrite][A4]") {
   for (const char* name : {"small_cnn", "small_transformer"}) {
     INFO(name);
-    const graph g = load_model(std::string(TROUPE_TEST_DATA) + "/" + name + ".onnx");
+    const graph g = load_model(test_data() + "/" + name + ".onnx");
     const graph full = rewrite(g, {}), half = rewrite(rewrite(g, {.fuse = false, .precision = precision::fp16}), {});
     size_t found = 0;
     for (const char* op : {"troupe.Conv", "troupe.MatMul", "troupe.Attention", "LayerNormalization"}) {

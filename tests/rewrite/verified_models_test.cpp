@@ -1,6 +1,7 @@
 // Whole models, each step of their rewrite checked.
 #include "loader/onnx_loader.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "support/run_graph.hpp"
 #include "support/verified_rewrite.hpp"
 #include "troupe/tensor_file.hpp"
@@ -68,7 +69,7 @@ std::vector<tensor> inputs_of(const std::filesystem::path& folder, const graph& 
 TEST_CASE("every step of a rewrite keeps what the models of the tests compute", "[rewrite]") {
   for (const char* name : {"small_cnn", "small_transformer", "decoder"}) {
     INFO(name);
-    const graph g = load_model(std::filesystem::path(TROUPE_TEST_DATA) / (std::string(name) + ".onnx"));
+    const graph g = load_model(std::filesystem::path(test_data()) / (std::string(name) + ".onnx"));
     std::vector<tensor> inputs;
     for (const value_id v : g.inputs)
       inputs.push_back(made_up(g.values[v]));

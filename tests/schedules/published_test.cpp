@@ -2,6 +2,7 @@
 #include "schedules/schedule_of.hpp"
 
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +17,7 @@ namespace {
 
 /// tests/data/published_schedules.json: figure 2 of the HEFT paper, and the example of the PEFT paper.
 nlohmann::json published() {
-  return nlohmann::json::parse(std::ifstream(TROUPE_TEST_DATA "/published_schedules.json"));
+  return nlohmann::json::parse(std::ifstream(test::test_data() + "/published_schedules.json"));
 }
 
 cost_matrix costs_of(const nlohmann::json& example) {

@@ -4,6 +4,7 @@
 #include "rewrite/rewrite.hpp"
 #include "strategy/call_model.hpp"
 #include "strategy/row_rules.hpp"
+#include "support/places.hpp"
 #include "support/thrown.hpp"
 
 #include <filesystem>
@@ -384,7 +385,7 @@ TEST_CASE("Sequences have no rows that could be cut", "[strategy][C1][sequence]"
 }
 
 TEST_CASE("Rows of real models are independent", "[strategy][C1]") {
-  const auto data = std::filesystem::path(TROUPE_TEST_DATA);
+  const auto data = std::filesystem::path(test_data());
   for (const auto& file :
        {data / "small_cnn.onnx", data / "small_transformer.onnx", data / "../../examples/digits/digits.onnx"}) {
     INFO(file);

@@ -1,6 +1,7 @@
 // Strategies from shared libraries: who takes which rows is what they say, and what cannot be is refused by their name.
 #include "strategy/stream_world.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -9,7 +10,7 @@ using Catch::Contains;
 namespace {
 
 std::shared_ptr<const strategy_library> plugin(const std::string& name) {
-  return strategy_library::open(TROUPE_TEST_PLUGINS "/" + name + ".so");
+  return strategy_library::open(test_plugins() + "/" + name + ".so");
 }
 
 machine_options options_with(const std::string& name, size_t replicas = 3, int64_t micro_batch = 0) {

@@ -1,4 +1,5 @@
 #include "support/command.hpp"
+#include "support/places.hpp"
 
 #include <cstdio>
 #include <stdexcept>
@@ -10,7 +11,7 @@ command_result run_command(const std::string& arguments, bool errors) {
   // For AddressSanitizer's build: a driver is unloaded before leaks are looked for, so tests/lsan.supp cannot name it
   // and what it keeps would count as the command's. Our own leaks are looked for in the tests' process.
   const std::string no_leaks = "ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" ";
-  return run_shell(no_leaks + "'" + TROUPE_COMMAND + "' " + arguments + (errors ? " 2>&1" : " 2>/dev/null"));
+  return run_shell(no_leaks + "'" + command_path() + "' " + arguments + (errors ? " 2>&1" : " 2>/dev/null"));
 }
 
 command_result run_shell(const std::string& line) {
@@ -27,7 +28,7 @@ command_result run_shell(const std::string& line) {
 }
 
 std::string data_file(const std::string& name) {
-  return std::string("'") + TROUPE_TEST_DATA + "/" + name + "'";
+  return "'" + test_data() + "/" + name + "'";
 }
 
 } // namespace troupe::test

@@ -1,6 +1,7 @@
 #include "support/peer_cases.hpp"
 
 #include "support/catch.hpp"
+#include "support/places.hpp"
 #include "tensor/convert.hpp"
 #include "troupe/engine.hpp"
 
@@ -126,7 +127,7 @@ peer_case case_of(const json& j) {
 } // namespace
 
 std::vector<peer_case> read_peer_cases(const std::string& file) {
-  std::ifstream in(std::string(TROUPE_TEST_DATA) + "/../" + file);
+  std::ifstream in(test_data() + "/../" + file);
   std::vector<peer_case> read;
   for (std::string line; std::getline(in, line);)
     read.push_back(case_of(json::parse(line)));

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"
 #include "support/peer_cases.hpp"
+#include "support/places.hpp"
 #include "tensor/convert.hpp"
 
 #include <cstring>
@@ -108,7 +109,7 @@ void add_peers(const std::string& file, std::vector<sample_call>& calls) {
 } // namespace
 
 std::vector<sample_call> read_sample_calls(bool peers) {
-  std::ifstream in(std::string(TROUPE_TEST_DATA) + "/calls.txt");
+  std::ifstream in(test_data() + "/calls.txt");
   std::vector<sample_call> calls;
   for (std::string line; std::getline(in, line);)
     if (!line.starts_with('#'))

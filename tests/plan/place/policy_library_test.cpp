@@ -6,6 +6,7 @@
 #include "plan/place/placement.hpp"
 #include "plan/plan_key.hpp"
 #include "support/catch.hpp"
+#include "support/places.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -20,7 +21,7 @@ using placed = std::vector<device_index>;
 namespace {
 
 fs::path plugin(const std::string& name) {
-  return fs::path(TROUPE_TEST_PLUGINS) / (name + ".so");
+  return fs::path(test::test_plugins()) / (name + ".so");
 }
 
 plan_options options_with(const std::string& name) {
@@ -102,8 +103,8 @@ TEST_CASE("what is no plug-in of this version is refused by its file", "[plan][s
   refused(plugin("no_name"), "has no name of 1 to 64 letters");
   refused(plugin("no_function"), "has no function that places");
   refused(plugin("none"), "is no file");
-  refused(fs::path(TROUPE_TEST_PLUGINS), "is no file");
-  refused(fs::path(TROUPE_TEST_DATA) / "small_cnn.onnx", "cannot be loaded");
+  refused(fs::path(test::test_plugins()), "is no file");
+  refused(fs::path(test::test_data()) / "small_cnn.onnx", "cannot be loaded");
   CHECK_THROWS_WITH(place(*two_nodes(), cpus(1), {.policy = placement_policy::plug_in}), Contains("none is given"));
 }
 
