@@ -65,7 +65,11 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
         if (device < options_.devices.size())
           tell([&](session_machine& m) { m.on(device, answer); });
       }),
-      in([this](const chunk_begun& begun) { machine_->on(begun); }),
+      in([this](const chunk_begun& begun) {
+        machine_->on(begun);
+        if (machine_->has_commands())
+          carry_out_all();
+      }),
       in([this](chunk_ended& ended) {
         machine_->on(ended); // needs no time, whose reading costs a tenth of a chunk
         carry_out_all();
@@ -146,7 +150,7 @@ void coordinator_state::carry_out(device_order& order) {
 void coordinator_state::carry_out(const abandon_device& lost) {
   const device_handle& device = options_.devices[lost.device];
   needed_[lost.device] = nullptr;
-  device.health->lost = true;
+  device.health->give_up();
   self_->send_exit(device.actor, caf::exit_reason::kill);
 }
 

@@ -37,6 +37,11 @@ struct device_health {
 
   /// Says that it is lost, and why.
   void lose(std::string because);
+  /// Says that it is lost; others know why.
+  void give_up();
+  /// Called by each who finds that it is lost, from any thread (`device::if_lost`). Set when it is
+  /// opened.
+  std::function<void()> on_lost;
   /// Returns what `lose` was told first, else `otherwise`.
   std::string because(std::string_view otherwise) const;
 

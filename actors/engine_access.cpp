@@ -12,6 +12,10 @@ std::vector<std::string> gpu_messages(const engine& e) {
   return engine_access::devices(e).gpu_messages();
 }
 
+std::vector<std::string> why_gpus_are_apart(const engine& e) {
+  return engine_access::devices(e).why_gpus_are_apart();
+}
+
 std::vector<device_info> device_infos(const engine& e) {
   std::vector<device_info> infos;
   for (const actors::device_handle& d : *engine_access::devices(e).devices())

@@ -9,6 +9,8 @@
 #include "remote/host_client.hpp"
 #include "troupe/engine.hpp"
 
+#include <span>
+
 namespace troupe {
 
 /// What an engine is made of besides its options.
@@ -31,6 +33,14 @@ std::vector<device_info> device_infos(const engine& e);
 /// Returns what a GPU of this process chooses its kernels by, from the next plan on that is installed there; null for
 /// other devices.
 std::shared_ptr<kernel_choices> kernels_of(const engine& e, const std::string& device);
+
+/// Returns which pairs of GPUs of this process exchange values over the host's thread alone, and why, in words for a
+/// person.
+std::vector<std::string> why_gpus_are_apart(const engine& e);
+
+/// If `words` are those that the library starts the command with to try whether GPUs can wait for each other's work
+/// (vulkan/peer_proof.hpp): tries it, prints what it finds and returns true.
+bool tries_gpu_peers(std::span<const std::string> words);
 
 /// Opens further devices, which sessions use from their next runs on. One that was lost may come back under its name.
 void add_devices(const engine& e, const std::vector<device_factory>& makes);

@@ -59,7 +59,7 @@ std::string host::explain_gpus() const {
 }
 
 device_factory host::factory_of(const device_request& request, const engine_options& options,
-                                const std::shared_ptr<kernel_choices>& kernels) const {
+                                const std::shared_ptr<kernel_choices>& kernels, const gpu_ties& ties) const {
   const auto limited = options.memory.find(request.name);
   const int64_t limit = limited == options.memory.end() ? INT64_MAX : limited->second;
   switch (request.kind) {
@@ -79,9 +79,14 @@ device_factory host::factory_of(const device_request& request, const engine_opti
   if (!gpus_ || request.gpu >= gpus_->gpus().size())
     fail(errc::invalid_argument, "there is no GPU '{}'{}{}", request.name, no_gpu_because_.empty() ? "" : ": ",
          no_gpu_because_);
-  return [gpus = gpus_, request, blocks = blocks_, limit, kernels, when = options.kernels] {
+  return [gpus = gpus_, request, blocks = blocks_, limit, kernels, ties, when = options.kernels] {
     return vulkan::make_vulkan_device(gpus, request.gpu, request.name,
-                                      {.blocks = blocks, .measured = kernels, .memory_limit = limit, .kernels = when});
+                                      {.blocks = blocks,
+                                       .measured = kernels,
+                                       .memory_limit = limit,
+                                       .kernels = when,
+                                       .peer_set = ties.set,
+                                       .for_peers = ties.timeline});
   };
 }
 
@@ -103,9 +108,14 @@ void host::open_devices(const engine_options& options, const std::vector<std::st
   loaded_profiles loaded = load_profiles(file.empty() ? profile_path() : std::filesystem::path(file));
   profile_problem_ = std::move(loaded.problem);
   profiles_ = std::move(loaded);
-  for (const device_request& request : requests) {
+  gpu_peers peers{std::vector<gpu_ties>(requests.size()), {}};
+  if (gpus_)
+    peers = find_gpu_peers(*gpus_, requests);
+  why_gpus_are_apart_ = std::move(peers.why_apart);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const device_request& request = requests[i];
     const std::shared_ptr<kernel_choices> kernels = kernels_of(request);
-    device_handle device = open(factory_of(request, options, kernels),
+    device_handle device = open(factory_of(request, options, kernels, peers.ties[i]),
                                 request.kind == device_kind::null ? threading::shared : threading::own_thread);
     device.info.fallback = request.fallback;
     device.kernels = kernels;

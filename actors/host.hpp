@@ -8,6 +8,7 @@
 #include "actors/device_actor.hpp"
 #include "actors/device_names.hpp"
 #include "actors/engine_access.hpp"
+#include "actors/gpu_peers.hpp"
 #include "cost/profile_file.hpp"
 #include "device/host_block.hpp"
 
@@ -53,6 +54,9 @@ public:
   /// Returns why "all" means no GPU here, in words for a person; empty if it means one, or the caller did not ask.
   const std::string& no_gpu_because() const { return no_gpu_because_; }
 
+  /// Returns which pairs of GPUs are no peers, and why.
+  const std::vector<std::string>& why_gpus_are_apart() const { return why_gpus_are_apart_; }
+
   /// Returns why measured device profiles are not used, in words for a person; empty if they are, or there are none.
   const std::string& profile_problem() const { return profile_problem_; }
 
@@ -83,7 +87,7 @@ private:
   /// none, `errc::device_lost`, saying that it was to `purpose`.
   device_handle living(const std::string& name, std::optional<uint64_t> incarnation, std::string_view purpose) const;
   device_factory factory_of(const device_request& request, const engine_options& options,
-                            const std::shared_ptr<kernel_choices>& kernels) const;
+                            const std::shared_ptr<kernel_choices>& kernels, const gpu_ties& ties) const;
   /// Returns choices of kernels for a GPU, none so far; null for other devices.
   std::shared_ptr<kernel_choices> kernels_of(const device_request& request) const;
 
@@ -93,6 +97,7 @@ private:
   size_t hardware_gpus_ = 0;
   bool opens_gpus_ = false;
   std::string no_gpu_because_;
+  std::vector<std::string> why_gpus_are_apart_;
   std::string profile_problem_;
   std::map<std::string, int64_t> limits_; // engine_options::memory
   kept_profiles profiles_;

@@ -41,7 +41,7 @@ std::string ask(caf::actor_system& system, const device_handle& device, Request 
 }
 
 [[noreturn]] void report_lost(const device_handle& device, std::string_view purpose, std::string_view why) {
-  device.health->lost = true;
+  device.health->give_up();
   fail(errc::device_lost, "device '{}', which was to {}, is lost{}{}", device.info.name, purpose,
        why.empty() ? "" : ": ", why);
 }

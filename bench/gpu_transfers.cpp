@@ -59,6 +59,19 @@ void bench_transfer(engine& e, int64_t bytes, bool both) {
              static_cast<double>(bytes) / us * 1e-3);
 }
 
+/// A value goes to and fro between two GPUs, a short kernel at each end; `how`: what is said of the engine.
+void bench_hops(engine& e, int64_t bytes, std::string_view how) {
+  constexpr int hops = 1000;
+  model_builder m;
+  variable v = m.input("x", dtype::float32, {bytes / 4});
+  for (int i = 0; i <= hops; ++i)
+    v = m.call("Neg", {v});
+  const session model =
+      e.load(finish(m, {first_elements(m, v)}), {.policy = placement_policy::round_robin, .fuse = false});
+  const double us = time_runs(model, {{"x", filled(e, dtype::float32, {bytes / 4})}}, 9);
+  fmt::print("GPU 0 <-> GPU 1, {} hops of {:7} KiB {:9.1f} us each, {}\n", hops, bytes >> 10, us / hops, how);
+}
+
 /// As many chains of products as there are GPUs, none of which needs another's values.
 built_model branches(size_t count, int length, int64_t n) {
   model_builder m;
@@ -124,6 +137,13 @@ int main(int argc, char** argv) {
     for (const device_summary& d : e.devices())
       gpus += d.kind == "vulkan";
     fmt::print("{} GPUs, the first is {}\n", gpus, e.devices().at(0).description);
+    for (const std::string& why : why_gpus_are_apart(e))
+      fmt::print("{}\n", why);
+    for (const int64_t kibibytes : {1, 64, 128, 1024})
+      bench_hops(e, kibibytes << 10, "as planned");
+    engine careful({.devices = devices, .completion = completion_mode::host, .kernels = kernel_time::now});
+    for (const int64_t kibibytes : {1, 64, 128, 1024})
+      bench_hops(careful, kibibytes << 10, "each end told to the host");
     for (const int64_t mebibytes : {256, 1024})
       bench_copies(e, mebibytes << 20);
     for (const int64_t mebibytes : {64, 256, 1024})

@@ -62,6 +62,7 @@ nlohmann::json to_json(const device_info& d, const std::vector<host_summary>& ho
                    {"host_memory", d.host_memory},
                    {"fallback", d.fallback},
                    {"transfers", to_string(d.transfers)},
+                   {"peer_set", d.peer_set},
                    {"profile", profile_json(d.profile)}};
   if (d.gpu)
     j["gpu"] = to_json(*d.gpu);
@@ -90,6 +91,15 @@ std::string features_text(const device_info& d) {
   return text + "\n";
 }
 
+/// Which GPUs wait for each other's work; empty for devices that do not.
+std::string peers_text(const device_info& d, const std::vector<device_info>& all) {
+  std::string names;
+  for (const device_info& other : all)
+    if (other.name != d.name && are_peers(d, other))
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", other.name);
+  return names.empty() ? "" : fmt::format("{:19} waits for work of {} without the host\n", "", names);
+}
+
 void list_devices(const model_options& options) {
   const engine devices(options.engine());
   const std::string no_gpu = devices.no_gpu_because();
@@ -100,13 +110,16 @@ void list_devices(const model_options& options) {
     write_json(out);
     return;
   }
-  for (const device_info& d : device_infos(devices))
-    fmt::print("{:10} {:8} {} units, {:.1f} of {:.1f} GiB, transfers {}  {}\n{}", d.name, to_string(d.kind), d.units,
+  const std::vector<device_info> all = device_infos(devices);
+  for (const device_info& d : all)
+    fmt::print("{:10} {:8} {} units, {:.1f} of {:.1f} GiB, transfers {}  {}\n{}{}", d.name, to_string(d.kind), d.units,
                static_cast<double>(d.memory_bytes) / (1 << 30), static_cast<double>(d.total_bytes) / (1 << 30),
-               to_string(d.transfers), d.description, features_text(d));
+               to_string(d.transfers), d.description, features_text(d), peers_text(d, all));
   for (const host_summary& h : devices.hosts())
     fmt::print("{:10} at {}, troupe {}: round trip {:.0f} µs, {:.0f} MB/s there, {:.0f} MB/s back\n", h.name, h.address,
                h.version, h.round_trip_s * 1e6, h.to_bytes_per_s * 1e-6, h.from_bytes_per_s * 1e-6);
+  for (const std::string& why : why_gpus_are_apart(devices))
+    fmt::print("over the host: {}\n", why);
   if (const std::string problem = devices.profile_problem(); !problem.empty())
     fmt::print("measured speeds: {}\n", problem);
   if (!no_gpu.empty())

@@ -83,6 +83,8 @@ void check_subcommand(const CLI::App& app, int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+  if (troupe::tries_gpu_peers(std::vector<std::string>(argv + 1, argv + argc)))
+    return EXIT_SUCCESS;
   arrange_libraries(argv);
   // Devices have threads of their own. A team of this one, too, would be more threads than there are cores: then
   // libgomp's hardly spin.

@@ -153,21 +153,27 @@ private:
   }
 
   void record_downloads(recorded_chunk& out) {
-    const auto is_copied = [](const installed_transfer& t) { return !t.is_direct() && !t.used_staged; };
-    if (out.download_staging && std::any_of(chunk_.downloads.begin(), chunk_.downloads.end(), is_copied)) {
+    const auto is_copied = [&](const installed_transfer& t) {
+      return !t.is_direct() && !t.used_staged && (t.exchanged || out.download_staging);
+    };
+    if (std::any_of(chunk_.downloads.begin(), chunk_.downloads.end(), is_copied)) {
       record(out.commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
                             VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT});
       for (const installed_transfer& t : chunk_.downloads) {
         if (!is_copied(t))
           continue;
         const auto [buffer, offset] = resolve(t.place, slot_);
-        copy(out.commands, buffer, offset, out.download_staging.buffer(),
-             static_cast<VkDeviceSize>(out.download_staging.offset() + t.staged), t.place);
+        const auto [to, to_offset] = resolve(staged_place(t), slot_, out);
+        copy(out.commands, buffer, offset, to, to_offset, t.place);
       }
     }
     record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                           VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
                           VK_ACCESS_HOST_READ_BIT});
+  }
+
+  static bound_range staged_place(const installed_transfer& t) {
+    return {.place = t.exchanged ? bound_range::where::exchanged : bound_range::where::downloads, .offset = t.staged};
   }
 
   device_context& context_;
@@ -210,6 +216,7 @@ const allocation& memory_of(const bound_range& r, const arena_slot& slot) {
     case bound_range::where::counters: return slot.counters;
     case bound_range::where::uploads:
     case bound_range::where::downloads:
+    case bound_range::where::exchanged:
     case bound_range::where::cache:
     case bound_range::where::fixed: break;
   }
@@ -222,6 +229,8 @@ std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot
 }
 
 std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot& slot, const recorded_chunk& chunk) {
+  if (r.place == bound_range::where::exchanged)
+    return {chunk.exchanged.buffer, chunk.exchanged.offset + static_cast<VkDeviceSize>(r.offset)};
   if (r.place != bound_range::where::uploads && r.place != bound_range::where::downloads)
     return resolve(r, slot);
   const allocation& staging = r.place == bound_range::where::uploads ? chunk.upload_staging : chunk.download_staging;
@@ -229,17 +238,19 @@ std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot
 }
 
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
-                            const arena_slot& slot, memory_pool& uploads, memory_pool& downloads,
-                            const recording_options& options, recording how, std::span<const value_place> caches) {
+                            const arena_slot& slot, const staging_pools& staging, const recording_options& options,
+                            recording how, std::span<const value_place> caches) {
   recorded_chunk out;
   out.pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
   if (context.has(lane::copies_in))
     out.copy_pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, lane::copies_in);
   out.commands = make_commands(context, out.pool);
   if (c.upload_bytes > 0 && !(options.unified && c.first))
-    out.upload_staging = uploads.allocate(c.upload_bytes);
+    out.upload_staging = staging.uploads.allocate(c.upload_bytes);
   if (c.download_bytes > 0 && !(options.unified && c.last && all_mapped(c.downloads, slot)))
-    out.download_staging = downloads.allocate(c.download_bytes);
+    out.download_staging = staging.downloads.allocate(c.download_bytes);
+  if (c.exchanged_bytes > 0)
+    out.exchanged = staging.exchanged.target(dtype::uint8, {c.exchanged_bytes});
   recorder(context, kernels, c, slot, caches, how).record_into(out);
   return out;
 }

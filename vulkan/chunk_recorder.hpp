@@ -12,6 +12,7 @@
 
 #include "vulkan/commands.hpp"
 #include "vulkan/gpu_program.hpp"
+#include "vulkan/host_imports.hpp"
 #include "vulkan/row_copies.hpp"
 
 #include <optional>
@@ -65,6 +66,7 @@ struct recorded_chunk {
   // reset them.
   query_pool_handle copy_timestamps;
   allocation upload_staging, download_staging; // empty if the arena is used directly
+  host_end exchanged;                          // what peers read where it is; without bytes if they read nothing
   VkCommandBuffer commands = VK_NULL_HANDLE;
   std::array<recorded_copies, 2> copies_in, copies_out; // in the lane for work, and beside it
   std::array<std::vector<recorded_copies>, 2> pieces;   // of large uploads, but the last, in the same lanes
@@ -79,10 +81,17 @@ struct recording_options {
   bool unified = false; // see above; not if the arena is poisoned
 };
 
+/// Where memory comes from through which values pass.
+struct staging_pools {
+  memory_pool& uploads;
+  memory_pool& downloads;
+  host_imports& exchanged;
+};
+
 /// Records chunk `c` on `slot`; `caches`: where those are that grow in place, in the order of `gpu_program::caches`.
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
-                            const arena_slot& slot, memory_pool& uploads, memory_pool& downloads,
-                            const recording_options& options, recording how, std::span<const value_place> caches);
+                            const arena_slot& slot, const staging_pools& staging, const recording_options& options,
+                            recording how, std::span<const value_place> caches);
 
 /// Resets the queries of a chunk that is to run, if the host can: what the GPU resets, its first kernel waits for.
 void reset_queries(const device_context& context, const recorded_chunk& chunk);

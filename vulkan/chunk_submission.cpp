@@ -46,7 +46,7 @@ void submit_chunk(timeline& queues, const chunk_commands& commands, run_values& 
     own.push_back(commands.copies_out);
   const bool out_beside = lanes.out == lane::copies_out;
   const submission work = queues.submit(own, out_beside ? nullptr : done, lane::work, {in, slot.out[1]},
-                                        out_beside ? end_stamp() : commands.end);
+                                        out_beside ? end_stamp() : commands.end, values.peers);
   slot.work = {work, slot.work[0]};
   slot.out = {submission{}, slot.out[0], slot.out[1]};
   if (out_beside)

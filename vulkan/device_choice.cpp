@@ -146,7 +146,7 @@ int64_t usable_bytes(const gpu_snapshot& s) {
 std::vector<const char*> wanted_extensions(const gpu_snapshot& s) {
   std::vector<const char*> wanted;
   for (const char* e : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
-                        VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME})
+                        VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME})
     if (s.has_extension(e))
       wanted.push_back(e);
   const gpu_features features = features_of(s);

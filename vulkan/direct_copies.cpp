@@ -58,6 +58,16 @@ struct upload_copies {
   std::vector<std::pair<direct_copy, size_t>> unfetched;
 };
 
+/// Where a value is, or will be when the peer's work is done that the run then waits for.
+host_end promised_source(const tensor& host, const arrival_ref& when, const copy_tools& tools, run_values& values) {
+  if (std::optional<host_end> end = tools.imports.source_in_block(host)) {
+    tools.set.add_wait(when, values.peers);
+    return std::move(*end);
+  }
+  peers::wait(when); // the host has to copy the bytes
+  return tools.imports.source(host);
+}
+
 upload_copies uploads_of(const recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                          const arena_slot& slot, const copy_tools& tools, run_values& values) {
   const chunk_work& work = values.work;
@@ -73,6 +83,12 @@ upload_copies uploads_of(const recorded_chunk& r, const installed_chunk& c, cons
       found.ready.push_back(
           copy_from(tools.own.place_of(resident, values.before), upload_target(r, t, slot), bytes, !t.is_direct()));
     } else if (t.is_direct()) {
+      if (const arrival_ref& when = work.uploads[i]->promised_for()) {
+        const host_end& end =
+            values.uploads.emplace_back(promised_source(work.uploads[i]->host(), when, tools, values));
+        found.ready.push_back(copy_from(end, resolve(t.place, slot), bytes, false));
+        continue;
+      }
       const bool large = bytes >= least_bytes_in_pieces && !tools.poison && !work.timed;
       const tensor& host = work.uploads[i]->host();
       host_end& end =
@@ -126,6 +142,28 @@ std::vector<direct_copy> downloads_of(const recorded_chunk& r, const installed_c
       copies.push_back(copy_to(tools.own.place_of(values.kept[i], values.before), made_at(r, t, slot), bytes));
   }
   return copies;
+}
+
+/// Returns by download what the run promises to peers: all that these read, or nothing, if some of it cannot be.
+std::vector<bool> promised_of(const recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
+                              const copy_tools& tools, const run_values& values) {
+  if (!tools.set.available() || tools.set.own()->is_lost())
+    return {};
+  std::vector<bool> promised(c.downloads.size());
+  int64_t bytes = 0;
+  for (size_t i = 0; i < c.downloads.size(); ++i) {
+    const installed_transfer& t = c.downloads[i];
+    const moved_value& made = *values.work.downloads[i];
+    if (!made.may_be_promised())
+      continue;
+    const bool goes_straight = t.exchanged ? r.exchanged.target().defined()
+                                           : t.is_direct() && !t.in_place && values.downloads[i].target().defined();
+    bytes += t.bytes(bound);
+    if (!made.goes_to_host() || !goes_straight || bytes > most_promised_bytes)
+      return {};
+    promised[i] = true;
+  }
+  return bytes > 0 ? promised : std::vector<bool>();
 }
 
 /// Bytes that copies move to or from the host's memory.
@@ -297,8 +335,9 @@ copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, 
     return context.has(own) && work && bytes >= copies_beside_bytes ? own : lane::work;
   };
   // What made a value that stays is ordered in the lane for work only.
-  return {choose(needs.in, needs.reads_residents ? 0 : needs.bytes_in, lane::copies_in, busy.in),
-          choose(needs.out, needs.bytes_out, lane::copies_out, busy.out)};
+  const bool in_order = needs.reads_residents || needs.reads_promised;
+  return {choose(needs.in, in_order ? 0 : needs.bytes_in, lane::copies_in, busy.in),
+          choose(needs.out, needs.promises ? 0 : needs.bytes_out, lane::copies_out, busy.out)};
 }
 
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
@@ -307,6 +346,7 @@ chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const
   std::vector<direct_copy>& in = uploads.ready;
   std::vector<direct_copy> pieces;
   std::vector<direct_copy> out = downloads_of(r, c, bound, slot, tools, values);
+  values.promised = promised_of(r, c, bound, tools, values);
   chunk_commands commands{.work = r.commands};
   for (const auto& [whole, upload] : uploads.unfetched)
     for (const direct_copy& piece : pieces_of(whole)) {
@@ -319,7 +359,9 @@ chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const
                                .out = !out.empty(),
                                .bytes_in = host_bytes(in) + host_bytes(pieces),
                                .bytes_out = host_bytes(out),
-                               .reads_residents = std::any_of(in.begin(), in.end(), is_resident)},
+                               .reads_residents = std::any_of(in.begin(), in.end(), is_resident),
+                               .reads_promised = !values.peers.awaited.empty(),
+                               .promises = !values.promised.empty()},
                               tools.context, tools.busy);
   copy_recorder recorder(r, tools, values.lanes, poisoned);
   for (size_t i = 0; i + 1 < pieces.size(); ++i)

@@ -17,6 +17,7 @@
 #include "device/device.hpp"
 #include "vulkan/chunk_recorder.hpp"
 #include "vulkan/host_imports.hpp"
+#include "vulkan/peers.hpp"
 #include "vulkan/residents.hpp"
 #include "vulkan/timeline.hpp"
 
@@ -28,6 +29,8 @@ struct copy_needs {
   int64_t bytes_in = 0, bytes_out = 0;
   /// Whether values are read that stay on the GPU: what made them may be in flight in the lane for work.
   bool reads_residents = false;
+  /// Whether values are read that peers have promised, or made that are promised to them: peers know that lane only.
+  bool reads_promised = false, promises = false;
 };
 
 /// Where the copies before and after a chunk's commands run; nullopt if there are none.
@@ -60,6 +63,8 @@ struct run_values {
   std::vector<device_tensor> kept; // by download, null if it does not stay; empty if none does
   row_moves before;                // copies of caches, submitted before the chunk
   copy_lanes lanes;
+  peer_links peers;           // with others than the lane for work, none
+  std::vector<bool> promised; // by download; empty if none is
 };
 
 /// What copies are made with.
@@ -68,6 +73,7 @@ struct copy_tools {
   host_imports& imports;
   residents& own;
   row_copier& inside;
+  peers& set;
   meanwhile busy;
   bool poison = false; // see vulkan_device_options
 };
@@ -79,8 +85,12 @@ struct chunk_commands {
   end_stamp end; // of the last of them
 };
 
-/// Prepares the copies of `values.work`, a run of `bound`: finds where uploads are, makes the tensors of the downloads,
-/// chooses `values.lanes`, and records what is not recorded.
+/// The most bytes that a chunk promises: what is larger is copied beside other work, by its own lane, and its time is
+/// hardly the host's.
+inline constexpr int64_t most_promised_bytes = int64_t{4} << 20;
+
+/// Prepares the copies of `values.work`, a run of `bound`: finds where uploads are, and which peers to wait for, makes
+/// the tensors of the downloads, chooses `values.lanes` and what can be promised, and records what is not recorded.
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                               const arena_slot& slot, const copy_tools& tools, run_values& values);
 

@@ -3,6 +3,7 @@
 #include "base/round_up.hpp"
 #include "ops/op.hpp"
 #include "plan/arena_space.hpp"
+#include "plan/cut/transfers.hpp"
 #include "plan/cut/waves.hpp"
 #include "vulkan/row_copies.hpp"
 #include "vulkan/staged_values.hpp"
@@ -60,7 +61,8 @@ private:
       out.uploads.push_back(
           transfer_of(c, v, is_written(v) ? written_input_bytes : direct_copy_bytes, out.upload_bytes));
     for (value_id v : c.downloads)
-      out.downloads.push_back(transfer_of(c, v, direct_copy_bytes, out.download_bytes));
+      out.downloads.push_back(is_exchanged(id, v) ? exchanged(c, v, out.exchanged_bytes)
+                                                  : transfer_of(c, v, direct_copy_bytes, out.download_bytes));
     std::map<value_id, node_id> narrowing; // by upload
     for (installed_transfer& t : out.uploads)
       if (const node_id n = narrowing_node(id, t); n >= 0) {
@@ -103,10 +105,11 @@ private:
     const chunk& c = plan_.chunks[id];
     for (installed_transfer& t : out.downloads)
       if (tools_.stages_results && program_.outputs.size() < many_outputs && !t.in_place &&
-          layout_.bytes[t.value] < direct_copy_bytes && staged_values_.is_only_made(id, t.value) &&
+          layout_.bytes[t.value] <= direct_copy_bytes && !t.is_direct() && staged_values_.is_only_made(id, t.value) &&
           !kernel_that_makes(root_on(plan_, c, t.value), c, chosen).reads_outputs()) { // the host's memory is far
         t.used_staged = true;
-        staged_[root_on(plan_, c, t.value)] = {.place = bound_range::where::downloads, .offset = t.staged};
+        staged_[root_on(plan_, c, t.value)] = {
+            .place = t.exchanged ? bound_range::where::exchanged : bound_range::where::downloads, .offset = t.staged};
       }
   }
 
@@ -147,10 +150,32 @@ private:
     t.in_place = calls_.rows_first().contains(v) || calls_.made().contains(v);
     if (t.in_place)
       return t;
-    if (!tools_.direct_copies || bytes < direct) {
+    if (!tools_.direct_copies || (bytes < direct && !comes_from_peer(c, v))) {
       t.staged = staging;
       staging += round_up(std::max<int64_t>(bytes, 1), staging_alignment);
     }
+    return t;
+  }
+
+  bool comes_from_peer(const chunk& c, value_id v) const {
+    const node_id maker = plan_.producer[v];
+    return maker >= 0 &&
+           is_peer_edge(plan_, plan_.chunk_of_node[maker], static_cast<chunk_id>(&c - plan_.chunks.data()));
+  }
+
+  /// Whether nothing but chunks on peers reads a small value that the chunk makes.
+  bool is_exchanged(chunk_id id, value_id v) const {
+    const auto is_other = [&](const transfer& t) {
+      return t.value == v && t.from == id && t.route != transfer_route::peer;
+    };
+    const auto is_way = [&](const transfer& t) { return t.value == v && t.from == id; };
+    return tools_.direct_copies && layout_.bytes[v] <= exchanged_value_bytes && !calls_.made().contains(v) &&
+           std::ranges::any_of(plan_.transfers, is_way) && std::ranges::none_of(plan_.transfers, is_other);
+  }
+
+  installed_transfer exchanged(const chunk& c, value_id v, int64_t& memory) {
+    installed_transfer t = transfer_of(c, v, exchanged_value_bytes + 1, memory);
+    t.exchanged = !t.in_place;
     return t;
   }
 

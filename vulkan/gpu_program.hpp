@@ -17,7 +17,7 @@ namespace troupe::vulkan {
 /// Bytes that a launch binds: in the slot's arena, scratch memory or parameter buffer, in the chunk's staging memory,
 /// in a cache of the run's that grows in place, or at a fixed place.
 struct bound_range {
-  enum class where : uint8_t { arena, scratch, parameters, counters, uploads, downloads, cache, fixed };
+  enum class where : uint8_t { arena, scratch, parameters, counters, uploads, downloads, exchanged, cache, fixed };
   where place = where::arena;
   const allocation* fixed = nullptr;
   int64_t offset =
@@ -70,6 +70,8 @@ struct installed_transfer {
   bool in_place = false;
   /// Whether kernels use it where it is staged (staged_values.hpp), and what the host has made of it.
   bool used_staged = false, narrowed_used_staged = false;
+  /// Whether peers alone read it, where it is staged: in the chunk's exchanged memory.
+  bool exchanged = false;
 
   bool is_direct() const { return staged < 0; }
   /// Returns the bytes that a binding moves.
@@ -80,6 +82,7 @@ struct installed_chunk {
   std::vector<installed_launch> launches;
   std::vector<installed_transfer> uploads, downloads;
   int64_t upload_bytes = 0, download_bytes = 0; // staging memory
+  int64_t exchanged_bytes = 0;                  // the same, of the host's memory, which peers import
   bool narrows = false;                         // whether some upload can be narrowed by the host
   /// First and last of this device's chunks in the segment: no other chunk of the execution touches the arena before,
   /// or after.
@@ -109,6 +112,9 @@ inline constexpr int64_t direct_copy_bytes = 64 * 1024;
 /// A caller's inputs below this are written straight to the GPU's memory, if the host can: it mostly has to copy them
 /// in any case.
 inline constexpr int64_t written_input_bytes = int64_t{1} << 20;
+/// Values of at most this size that only peers read have a place of their own in a block of the host's memory, where
+/// these find them in each run: their commands need not be recorded again.
+inline constexpr int64_t exchanged_value_bytes = 128 * 1024;
 /// What installing needs of a device.
 struct install_tools {
   memory_pool& memory;

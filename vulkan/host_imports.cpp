@@ -5,23 +5,6 @@
 #include <algorithm>
 
 namespace troupe::vulkan {
-namespace {
-
-constexpr auto handle_type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-
-buffer_handle make_buffer(const device_context& context, int64_t bytes) {
-  const VkExternalMemoryBufferCreateInfo external{VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, nullptr,
-                                                  handle_type};
-  VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, &external};
-  info.size = static_cast<VkDeviceSize>(bytes);
-  info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  context.share(info);
-  VkBuffer made = VK_NULL_HANDLE;
-  return vkCreateBuffer(context.get(), &info, nullptr, &made) == VK_SUCCESS ? buffer_handle(context.get(), made)
-                                                                            : buffer_handle();
-}
-
-} // namespace
 
 void host_end::fetch(const std::function<void(int64_t)>& fetched) {
   parallel_copy(value_.mutable_data(), from_.data(), from_.bytes(), fetched);
@@ -35,17 +18,17 @@ tensor host_end::take() {
   return std::move(value_);
 }
 
+void host_end::read(int64_t offset, int64_t bytes, void* to) const {
+  if (staging_)
+    staging_.invalidate(offset, bytes);
+  const std::byte* const from = staging_ ? staging_.mapped() : static_cast<const std::byte*>(value_.data());
+  parallel_copy(to, from + offset, bytes);
+}
+
 host_imports::host_imports(device_context& context, std::shared_ptr<host_block_pool> blocks, memory_pool& uploads,
                            memory_pool& downloads, size_t max_imports)
     : context_(context), blocks_(std::move(blocks)), uploads_(uploads), downloads_(downloads),
-      max_imports_(max_imports) {
-  const gpu_snapshot& facts = context_.facts();
-  const bool can = blocks_ && facts.has_extension(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) &&
-                   facts.host_pointer_alignment > 0 && facts.host_pointer_alignment <= host_block_alignment;
-  if (can)
-    import_properties_ = reinterpret_cast<PFN_vkGetMemoryHostPointerPropertiesEXT>(
-        vkGetDeviceProcAddr(context_.get(), "vkGetMemoryHostPointerPropertiesEXT"));
-}
+      max_imports_(max_imports), available_(blocks_ && imports_blocks(context_.facts())) {}
 
 host_imports::fetching host_imports::fetching_of(const tensor& t) const {
   return available() && blocks_->find(t.data(), t.bytes()) ? fetching::none : fetching::now;
@@ -57,6 +40,14 @@ host_end host_imports::source(const tensor& t) {
 
 host_end host_imports::unfetched_source(const tensor& t) {
   return place_source(t, fetching_of(t) == fetching::none ? fetching::none : fetching::later);
+}
+
+std::optional<host_end> host_imports::source_in_block(const tensor& t) {
+  host_end end;
+  end.value_ = t;
+  if (t.bytes() > 0 && (fetching_of(t) != fetching::none || !place_in_import(end)))
+    return std::nullopt;
+  return end;
 }
 
 host_end host_imports::copied_source(const tensor& t) {
@@ -103,7 +94,7 @@ bool host_imports::place_in_import(host_end& end) {
   if (!found)
     return false;
   end.id = found->id;
-  end.buffer = found->buffer.get();
+  end.buffer = found->memory.buffer.get();
   end.offset = static_cast<VkDeviceSize>(static_cast<const std::byte*>(t.data()) -
                                          static_cast<const std::byte*>(found->block->data()));
   end.import_ = found;
@@ -132,31 +123,12 @@ std::shared_ptr<const host_imports::imported> host_imports::find_or_import(host_
   return found->second.held;
 }
 
-/// Returns null if the driver refuses: it need not take every kind of host memory, nor any amount of it.
+/// Returns null if the driver refuses.
 std::shared_ptr<const host_imports::imported> host_imports::import(host_block_ptr block) {
-  auto made = std::make_shared<imported>();
-  made->buffer = make_buffer(context_, block->bytes());
-  VkMemoryHostPointerPropertiesEXT pointer{VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
-  if (!made->buffer || import_properties_(context_.get(), handle_type, block->data(), &pointer) != VK_SUCCESS)
+  std::optional<imported_block> memory = import_block(context_, *block);
+  if (!memory)
     return nullptr;
-  VkMemoryRequirements needs;
-  vkGetBufferMemoryRequirements(context_.get(), made->buffer.get(), &needs);
-  const auto type =
-      find_memory_type(context_.facts(), memory_use::imported, pointer.memoryTypeBits & needs.memoryTypeBits);
-  if (!type)
-    return nullptr;
-  const VkImportMemoryHostPointerInfoEXT host{VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT, nullptr,
-                                              handle_type, block->data()};
-  const VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &host,
-                                      static_cast<VkDeviceSize>(block->bytes()), *type};
-  VkDeviceMemory memory = VK_NULL_HANDLE;
-  if (vkAllocateMemory(context_.get(), &allocate, nullptr, &memory) != VK_SUCCESS)
-    return nullptr;
-  made->memory = {context_.get(), memory};
-  check(vkBindBufferMemory(context_.get(), made->buffer.get(), memory, 0), "vkBindBufferMemory");
-  made->block = std::move(block);
-  made->id = ++last_id_;
-  return made;
+  return std::make_shared<const imported>(imported{++last_id_, std::move(block), std::move(*memory)});
 }
 
 /// Ends the import that was used longest ago if there are as many as there may be. Returns false if all are in use.

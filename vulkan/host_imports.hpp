@@ -9,6 +9,7 @@
 #pragma once
 
 #include "device/host_block.hpp"
+#include "vulkan/imported_block.hpp"
 #include "vulkan/memory.hpp"
 
 #include <functional>
@@ -30,6 +31,10 @@ public:
 
   /// Returns the tensor that was copied to, after the copy.
   tensor take();
+  /// Returns the tensor that is copied to, before the copy; undefined if its bytes do not go straight there.
+  tensor target() const { return staging_ ? tensor() : value_; }
+  /// Copies bytes that have been copied to the tensor to `to`.
+  void read(int64_t offset, int64_t bytes, void* to) const;
 
 private:
   friend class host_imports;
@@ -46,12 +51,14 @@ public:
                memory_pool& downloads, size_t max_imports);
 
   /// Whether host memory can be imported.
-  bool available() const { return import_properties_ != nullptr; }
+  bool available() const { return available_; }
 
   /// The end of a copy from `t`, whose bytes may be used when the copy is complete, not before.
   host_end source(const tensor& t);
   /// The same, where bytes that have to be copied to memory of ours are fetched later (`host_end::is_fetched_later`).
   host_end unfetched_source(const tensor& t);
+  /// The same where the bytes are not looked at, since they may not be there yet; nullopt if they have to be.
+  std::optional<host_end> source_in_block(const tensor& t);
   /// The same from a copy of `t`: the caller may change its bytes at once.
   host_end copied_source(const tensor& t);
   /// The end of a copy to a tensor that is made for it.
@@ -64,8 +71,7 @@ private:
   struct imported {
     uint64_t id = 0;
     host_block_ptr block;
-    memory_handle memory;
-    buffer_handle buffer;
+    imported_block memory; // ends before the block
   };
   struct entry {
     std::shared_ptr<const imported> held;
@@ -86,7 +92,7 @@ private:
   memory_pool& uploads_;
   memory_pool& downloads_;
   const size_t max_imports_;
-  PFN_vkGetMemoryHostPointerPropertiesEXT import_properties_ = nullptr;
+  const bool available_;
   std::map<uint64_t, entry> imports_; // by block id
   uint64_t uses_ = 0, last_id_ = 0;
 };

@@ -93,6 +93,20 @@ void read_features(VkPhysicalDevice device, gpu_snapshot& s) {
   s.memory_model = v12.vulkanMemoryModel;
 }
 
+void read_semaphores(VkPhysicalDevice device, gpu_snapshot& s) {
+  if (!s.has_extension(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME))
+    return;
+  const VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr,
+                                       VK_SEMAPHORE_TYPE_TIMELINE, 0};
+  const VkPhysicalDeviceExternalSemaphoreInfo info{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO, &type,
+                                                   VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+  VkExternalSemaphoreProperties can{VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
+  vkGetPhysicalDeviceExternalSemaphoreProperties(device, &info, &can);
+  constexpr VkExternalSemaphoreFeatureFlags both =
+      VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+  s.exports_timelines = (can.externalSemaphoreFeatures & both) == both;
+}
+
 void read_memory(VkPhysicalDevice device, gpu_snapshot& s) {
   VkPhysicalDeviceMemoryProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
@@ -192,6 +206,7 @@ gpu_snapshot take_snapshot(VkInstance instance, VkPhysicalDevice device) {
   read_extensions(device, s);
   read_properties(device, s);
   read_features(device, s);
+  read_semaphores(device, s);
   read_memory(device, s);
   read_queues(device, s);
   read_matrices(instance, device, s);

@@ -36,6 +36,7 @@ struct gpu_snapshot {
   std::vector<std::string> extensions;
 
   bool timeline_semaphore = false;
+  bool exports_timelines = false; // so that another GPU of the process may import them
   bool host_query_reset = false;
   bool storage_16bit = false, float16 = false, int16 = false;
   bool storage_8bit = false, int8 = false;

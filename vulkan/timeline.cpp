@@ -4,6 +4,7 @@
 #include "base/shared_work.hpp"
 #include "vulkan/device_choice.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace troupe::vulkan {
@@ -51,40 +52,42 @@ timeline::~timeline() {
   waiter_.join();
 }
 
-VkResult timeline::submit_batch(lane_state& own, std::span<const VkCommandBuffer> commands, const awaited& before,
-                                const uint64_t* signals) {
-  const std::vector<VkPipelineStageFlags> stages(before.values.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
-  const VkSemaphore semaphore = own.semaphore.get();
+VkResult timeline::submit_batch(const lane_state& own, std::span<const VkCommandBuffer> commands,
+                                const semaphore_list& before, const semaphore_list& after) {
+  const std::vector<VkPipelineStageFlags> stages(before.count(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
-  values.waitSemaphoreValueCount = static_cast<uint32_t>(before.values.size());
+  values.waitSemaphoreValueCount = before.count();
   values.pWaitSemaphoreValues = before.values.data();
-  values.signalSemaphoreValueCount = signals ? 1 : 0;
-  values.pSignalSemaphoreValues = signals;
+  values.signalSemaphoreValueCount = after.count();
+  values.pSignalSemaphoreValues = after.values.data();
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
-  info.waitSemaphoreCount = static_cast<uint32_t>(before.values.size());
+  info.waitSemaphoreCount = before.count();
   info.pWaitSemaphores = before.semaphores.data();
   info.pWaitDstStageMask = stages.data();
   info.commandBufferCount = static_cast<uint32_t>(commands.size());
   info.pCommandBuffers = commands.data();
-  info.signalSemaphoreCount = signals ? 1 : 0;
-  info.pSignalSemaphores = &semaphore;
-  const VkResult result = vkQueueSubmit(own.queue, 1, &info, VK_NULL_HANDLE);
-  if (result == VK_SUCCESS && signals)
-    own.signalled = *signals;
-  return result;
+  info.signalSemaphoreCount = after.count();
+  info.pSignalSemaphores = after.semaphores.data();
+  return vkQueueSubmit(own.queue, 1, &info, VK_NULL_HANDLE);
 }
 
 VkResult timeline::signal(lane_state& own, uint64_t value) {
-  return own.signalled < value ? submit_batch(own, {}, {}, &own.last) : VK_SUCCESS;
+  if (own.signalled >= value)
+    return VK_SUCCESS;
+  semaphore_list last;
+  last.add({own.semaphore.get(), own.last});
+  const VkResult result = submit_batch(own, {}, {}, last);
+  if (result == VK_SUCCESS)
+    own.signalled = own.last;
+  return result;
 }
 
-timeline::awaited timeline::others_than(const lane_state& own, std::initializer_list<submission> after) {
-  awaited before;
+timeline::semaphore_list timeline::others_than(const lane_state& own, std::initializer_list<submission> after) {
+  semaphore_list before;
   for (const submission& each : after)
     if (lane_state& other = state_of(each.on); each.value > 0 && &other != &own) { // a queue keeps its own order
       check(signal(other, each.value), "vkQueueSubmit");
-      before.semaphores.push_back(other.semaphore.get());
-      before.values.push_back(each.value);
+      before.add({other.semaphore.get(), each.value});
     }
   return before;
 }
@@ -93,26 +96,33 @@ void timeline::submit_part(std::span<const VkCommandBuffer> commands, lane on,
                            std::initializer_list<submission> after) {
   lane_state& own = state_of(on);
   const std::lock_guard lock(mutex_of_queues_);
-  check(submit_batch(own, commands, others_than(own, after), nullptr), "vkQueueSubmit");
+  check(submit_batch(own, commands, others_than(own, after), {}), "vkQueueSubmit");
   ++submissions_;
   own.has_parts = true;
 }
 
 submission timeline::submit(std::span<const VkCommandBuffer> commands, completion done, lane on,
-                            std::initializer_list<submission> after, end_stamp end) {
+                            std::initializer_list<submission> after, end_stamp end, const peer_links& peers) {
   lane_state& own = state_of(on);
   const std::lock_guard lock(mutex_of_queues_);
   const bool idle = own.complete == own.last;
   if (!idle)
     check(signal(own, own.last), "vkQueueSubmit");
-  const awaited before = others_than(own, after);
+  semaphore_list before = others_than(own, after), signals;
+  std::ranges::for_each(peers.awaited, [&](const semaphore_value& each) { before.add(each); });
   if (!idle || !done || ends_ == end_signal::semaphore)
     end = {};
   const uint64_t value = own.last + 1;
+  if (!end.queries)
+    signals.add({own.semaphore.get(), value});
+  if (peers.signalled.semaphore)
+    signals.add(peers.signalled);
   std::list<pending> one; // made before: after the submission nothing may fail
   one.push_back({{on, value}, std::move(done), end});
-  check(submit_batch(own, commands, before, end.queries ? nullptr : &value), "vkQueueSubmit");
+  check(submit_batch(own, commands, before, signals), "vkQueueSubmit");
   own.last = value;
+  if (!end.queries)
+    own.signalled = value;
   own.has_parts = false;
   ++submissions_;
   ended_by_timestamp_ += end.queries != VK_NULL_HANDLE;
@@ -189,11 +199,13 @@ VkResult timeline::block_for(lane_state& own, uint64_t value) {
   }
   const VkSemaphore semaphore = own.semaphore.get();
   VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, nullptr, 0, 1, &semaphore, &value};
-  VkResult result;
-  do
-    result = vkWaitSemaphores(context_.get(), &info, slice_ns);
-  while (result == VK_TIMEOUT);
-  return result;
+  for (;;) {
+    const VkResult result = vkWaitSemaphores(context_.get(), &info, slice_ns);
+    if (result != VK_TIMEOUT)
+      return result;
+    if (look_)
+      look_();
+  }
 }
 
 void timeline::note_complete(const pending& p) {

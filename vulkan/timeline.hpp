@@ -41,6 +41,18 @@ struct end_stamp {
   uint32_t index = 0;
 };
 
+/// A semaphore and a value of it.
+struct semaphore_value {
+  VkSemaphore semaphore = VK_NULL_HANDLE;
+  uint64_t value = 0;
+};
+
+/// What a submission has to do with other GPUs (peers.hpp): what it waits for besides, and what it signals besides.
+struct peer_links {
+  std::vector<semaphore_value> awaited;
+  semaphore_value signalled; // null: nothing
+};
+
 /// How the ends of submissions are told.
 enum class end_signal : uint8_t {
   semaphore, // by the lane's semaphore, each
@@ -59,7 +71,7 @@ public:
   /// waiter's thread. Throws `errc::device_lost` and other errors of the driver: then nothing is submitted and `done`
   /// is not called. Used by one thread at a time.
   submission submit(std::span<const VkCommandBuffer> commands, completion done, lane on = lane::work,
-                    std::initializer_list<submission> after = {}, end_stamp end = {});
+                    std::initializer_list<submission> after = {}, end_stamp end = {}, const peer_links& peers = {});
 
   /// Submits commands that are a part of the next submission in the lane, which is complete after them too. Throws as
   /// `submit` does.
@@ -67,6 +79,9 @@ public:
 
   /// Calls `done` after the completions of everything submitted so far.
   void after_all(completion done);
+
+  /// Lets the waiter call `look` each time that it has waited for long, a second or so; before the first submission.
+  void while_waiting(std::function<void()> look) { look_ = std::move(look); }
 
   /// Returns how many submissions there were, in all lanes.
   uint64_t submissions() const { return submissions_; }
@@ -88,18 +103,24 @@ private:
     bool has_parts = false; // of what comes after `last`
   };
 
-  /// What a submission waits for in other lanes.
-  struct awaited {
+  /// What a submission waits for in other lanes, or what it signals.
+  struct semaphore_list {
     std::vector<VkSemaphore> semaphores;
     std::vector<uint64_t> values;
+
+    void add(const semaphore_value& each) {
+      semaphores.push_back(each.semaphore);
+      values.push_back(each.value);
+    }
+    uint32_t count() const { return static_cast<uint32_t>(values.size()); }
   };
 
   lane_state& state_of(lane l) { return lanes_[context_.has(l) ? static_cast<size_t>(l) : 0]; }
-  /// Submits what signals `signals`, or nothing if it is null. This and `signal`: with `mutex_of_queues_` locked.
-  static VkResult submit_batch(lane_state& own, std::span<const VkCommandBuffer> commands, const awaited& before,
-                               const uint64_t* signals);
+  /// Submits what signals `after`. This and `signal`: with `mutex_of_queues_` locked.
+  static VkResult submit_batch(const lane_state& own, std::span<const VkCommandBuffer> commands,
+                               const semaphore_list& before, const semaphore_list& after);
   /// Returns what has to be waited for in other lanes than `own`, whose semaphores come to it.
-  awaited others_than(const lane_state& own, std::initializer_list<submission> after);
+  semaphore_list others_than(const lane_state& own, std::initializer_list<submission> after);
   /// Lets the lane's semaphore come to a value that has been submitted, if it does not by itself.
   static VkResult signal(lane_state& own, uint64_t value);
   /// Moves the one element to the end of `pending_`; cannot fail, since the GPU may be at work already.
@@ -116,6 +137,7 @@ private:
   device_context& context_;
   const end_signal ends_;
   const bool stays_awake_;     // the waiter, for some time after a submission is complete
+  std::function<void()> look_; // see `while_waiting`
   std::mutex mutex_of_queues_; // and of the lanes' numbers: the waiter, too, signals
   std::array<lane_state, lane_count> lanes_;
   uint64_t submissions_ = 0, ended_by_timestamp_ = 0;

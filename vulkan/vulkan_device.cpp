@@ -4,11 +4,13 @@
 #include "base/shared_work.hpp"
 #include "ops/composed/input_conversion.hpp"
 #include "vulkan/cache_growth.hpp"
+#include "vulkan/chunk_results.hpp"
 #include "vulkan/chunk_times.hpp"
 #include "vulkan/device_choice.hpp"
 #include "vulkan/direct_copies.hpp"
 #include "vulkan/installations.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -47,7 +49,8 @@ class vulkan_device final : public device {
 public:
   vulkan_device(std::shared_ptr<const instance> gpus, size_t index, std::string name,
                 const vulkan_device_options& options)
-      : context_(std::move(gpus), index, options.queues), options_(options), features_(features_of(context_.facts())),
+      : shared_context_(std::make_shared<device_context>(std::move(gpus), index, options.queues)),
+        context_(*shared_context_), options_(options), features_(features_of(context_.facts())),
         device_memory_(context_, memory_use::device, options.force_non_coherent, options.memory_limit),
         upload_memory_(context_, memory_use::upload, options.force_non_coherent),
         download_memory_(context_, memory_use::download, options.force_non_coherent),
@@ -57,6 +60,7 @@ public:
         installed_(device_memory_, parameter_memory_,
                    row_copies_.is_available() ? context_.facts().max_storage_range : 0),
         imports_(context_, options.blocks, upload_memory_, download_memory_, max_imports(context_.facts())),
+        peers_(shared_context_, imports_.available() ? options.for_peers : nullptr),
         residents_(context_, name, device_memory_, imports_, row_copies_), clock_(context_),
         make_output_(options.blocks ? maker_in(options.blocks) : make_plain_tensor), queue_(context_, options.ends) {
     info_.name = std::move(name);
@@ -75,6 +79,8 @@ public:
                       : imports_.available() ? transfer_path::imported
                                              : transfer_path::staged;
     info_.copies_beside_work = info_.transfers == transfer_path::imported && context_.has(lane::copies_in);
+    info_.peer_set = peers_.available() && !recording_.unified ? options.peer_set : 0;
+    queue_.while_waiting([this] { peers_.release_lost(); });
     info_.profile = is_hardware(context_.facts()) ? typical_gpu(features_.units, features_.cooperative_matrix)
                                                   : typical_software_gpu(thread_count());
   }
@@ -96,7 +102,7 @@ public:
       run(work, done);
     } catch (const std::exception& e) {
       // After what is in flight: completions keep the order of submission.
-      queue_.after_all([done, result = failure_of(e)](VkResult) { done(result); });
+      queue_.after_all([done, result = failed(e)](VkResult) { done(result); });
     }
     residents_.grow_ahead(); // the GPU is at work now
     residents_.reclaim();    // what takes memory before asks for it first
@@ -112,7 +118,7 @@ public:
       downloaded_bytes_ += value->bytes();
       residents_.fetch(value, queue_, done);
     } catch (const std::exception& e) {
-      const chunk_result why = failure_of(e);
+      const chunk_result why = failed(e);
       queue_.after_all([done, result = fetch_result{{}, why.code, why.message}](VkResult) { done(result); });
     }
   }
@@ -121,6 +127,12 @@ public:
     reclaim();
     uploaded_bytes_ += value.bytes();
     return residents_.put(value, queue_);
+  }
+
+  std::function<void()> if_lost() override {
+    if (!peers_.available())
+      return nullptr;
+    return [own = peers_.own()] { own->lose(); };
   }
 
   device_stats stats() const override {
@@ -171,9 +183,9 @@ private:
     if (found == slot.chunks.end()) {
       if (!caches.empty())
         forget_recorded(slot);
-      recorded_chunk made =
-          record_chunk(context_, kernels_, c, slot.memory, writes_inputs_ ? parameter_memory_ : upload_memory_,
-                       download_memory_, recording_, how, caches);
+      recorded_chunk made = record_chunk(
+          context_, kernels_, c, slot.memory,
+          {writes_inputs_ ? parameter_memory_ : upload_memory_, download_memory_, imports_}, recording_, how, caches);
       ++recorded_chunks_;
       found = slot.chunks.emplace(std::move(key), std::move(made)).first;
     }
@@ -214,11 +226,14 @@ private:
     stage_uploads(c, bound, r, slot.memory, work, how == recording::narrowed);
     if (options_.poison)
       poison_results(r);
-    const copy_tools tools{context_, imports_, residents_, row_copies_, work_beside(slot, c), options_.poison};
+    const copy_tools tools{context_, imports_, residents_, row_copies_, peers_, work_beside(slot, c), options_.poison};
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
     row_copies_.submit(values->before, queue_);
     made_ahead_ = leave_caches(std::move(*caches), binding, work);
+    std::ranges::copy(promise_values(c, bound, r, peers_.own(), *values), std::back_inserter(made_ahead_));
     const bool lost = queue_.submissions() + 1 >= options_.lose_at;
+    if (lost) // it keeps no promise
+      values->peers.signalled.semaphore = VK_NULL_HANDLE;
     const auto end = [this, &binding, &slot, values, done](chunk_result answer) {
       --in_flight_;
       --slot.in_flight;
@@ -234,7 +249,8 @@ private:
       });
     } catch (const std::exception& e) {
       // Parts of it may be on their way: until those are complete, the GPU uses what the run does.
-      queue_.after_all([end, result = failure_of(e)](VkResult) { end(result); });
+      made_ahead_.clear();
+      queue_.after_all([end, result = failed(e)](VkResult) { end(result); });
     }
   }
 
@@ -263,14 +279,6 @@ private:
     return work.timed ? recording::timed : narrows ? recording::narrowed : recording::plain;
   }
 
-  /// What kernels write to staging memory is poisoned as the arena is.
-  static void poison_results(const recorded_chunk& r) {
-    if (!r.download_staging)
-      return;
-    std::memset(r.download_staging.mapped(), 0xFF, static_cast<size_t>(r.download_staging.bytes()));
-    r.download_staging.flush(0, r.download_staging.bytes());
-  }
-
   void stage_uploads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r, const arena_slot& slot,
                      const chunk_work& work, bool narrowed) {
     for (size_t i = 0; i < work.uploads.size(); ++i) {
@@ -293,6 +301,16 @@ private:
     }
   }
 
+  /// A chunk that is complete after its GPU was given up does not count: its peers may have been told to wait no more
+  /// before it was.
+  void keep_promise(uint64_t value) const {
+    if (value == 0)
+      return;
+    if (peers_.own()->is_lost())
+      fail(errc::device_lost, "{} was given up before its work was complete", info_.name);
+    peers_.own()->keep(value);
+  }
+
   /// Runs on the waiter's thread.
   chunk_result complete(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
                         const arena_slot& slot, run_values& values, VkResult result) {
@@ -300,58 +318,27 @@ private:
     try {
       check(result, "waiting for the GPU");
       read_times(context_, clock_, bound, c, r, values, answer);
-      forget_stayed(c, values.work, answer.timings);
-      fill_downloads(c, bound, r, slot, values);
+      keep_promise(values.peers.signalled.value);
+      forget_stayed(c, residents_, values.work, answer.timings);
+      downloaded_bytes_ += fill_downloads(c, bound, r, slot, make_output_, values);
     } catch (const std::exception& e) {
-      return failure_of(e);
+      return failed(e);
     }
     ++chunks_;
     busy_ns_ += answer.busy_ns;
     return answer;
   }
 
-  void fill_downloads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
-                      const arena_slot& slot, run_values& values) {
-    for (size_t i = 0; i < c.downloads.size(); ++i) {
-      const installed_transfer& t = c.downloads[i];
-      if (t.in_place)
-        continue;
-      moved_value& made = *values.work.downloads[i];
-      tensor host;
-      if (made.goes_to_host()) {
-        downloaded_bytes_ += t.bytes(bound);
-        host = t.is_direct() ? values.downloads[i].take() : read_staged(t, bound, r, slot);
-      }
-      made.fill(std::move(host), values.kept.empty() ? nullptr : std::move(values.kept[i]));
-    }
-    values.work.downloads.clear(); // nobody but their readers holds them when the chunk is answered
+  /// No peer is to wait any more for what a lost GPU has promised.
+  chunk_result failed(const std::exception& e) {
+    chunk_result why = failure_of(e);
+    if (why.code == errc::device_lost && peers_.available())
+      peers_.own()->lose();
+    return why;
   }
 
-  tensor read_staged(const installed_transfer& t, const bound_plan& bound, const recorded_chunk& r,
-                     const arena_slot& slot) const {
-    tensor out = make_output_(t.type, bound.dims[t.value]);
-    if (out.bytes() == 0)
-      return out;
-    const host_place place = download_place(r, t, slot);
-    place.memory->invalidate(place.offset, out.bytes());
-    parallel_copy(out.mutable_data(), place.memory->mapped() + place.offset, out.bytes());
-    return out;
-  }
-
-  /// Takes the times of moves out that did not happen, because a value is, or stays, on the GPU.
-  void forget_stayed(const installed_chunk& c, const chunk_work& work, std::vector<device_timing>& timings) const {
-    const auto forget = [&](device_timing::work kind, value_id v) {
-      std::erase_if(timings, [&](const device_timing& t) { return t.kind == kind && t.id == v; });
-    };
-    for (size_t i = 0; work.timed && i < work.uploads.size(); ++i)
-      if (residents_.find(*work.uploads[i]))
-        forget(device_timing::work::upload, c.uploads[i].value);
-    for (size_t i = 0; work.timed && i < work.downloads.size(); ++i)
-      if (!work.downloads[i]->goes_to_host())
-        forget(device_timing::work::download, c.downloads[i].value);
-  }
-
-  device_context context_;
+  const std::shared_ptr<device_context> shared_context_; // with peers, which wait for its semaphore
+  device_context& context_;
   const vulkan_device_options options_;
   const gpu_features features_;
   device_info info_;
@@ -368,6 +355,7 @@ private:
   std::vector<uint32_t> made_ahead_; // of the chunk that was submitted last
   uint64_t uses_ = 0;                // of what is recorded
   host_imports imports_;
+  peers peers_; // ends after the queue, when all work has
   residents residents_;
   const gpu_clock clock_;
   const tensor_maker make_output_; // in memory whose pages are there

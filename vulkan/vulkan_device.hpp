@@ -9,6 +9,7 @@
 #include "device/host_block.hpp"
 #include "launch/kernel_choices.hpp"
 #include "vulkan/device_context.hpp"
+#include "vulkan/peers.hpp"
 #include "vulkan/shader_library.hpp"
 #include "vulkan/timeline.hpp"
 
@@ -43,6 +44,10 @@ struct vulkan_device_options {
   kernel_time kernels = kernel_time::now;
   /// How the ends of its work are told; nullopt: as is usual there.
   std::optional<end_signal> ends;
+  /// The GPUs of the process that it can exchange values with (`device_info::peer_set`), and its timeline for them; 0
+  /// and null: none.
+  uint32_t peer_set = 0;
+  std::shared_ptr<peer_timeline> for_peers;
   /// What is compiled in a kernel's place: tests make a GPU of it that computes worse.
   shader_filter alter_shader;
 };

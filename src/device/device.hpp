@@ -46,7 +46,8 @@ struct chunk_work {
   /// Arena slot: executions in flight on bound plans of one layout have different slots, counted from 0. A bound plan
   /// may see only some of them.
   uint32_t slot = 0;
-  /// What the chunk reads, by upload: filled, where `moved_value::reaches` this device.
+  /// What the chunk reads, by upload: filled, where `moved_value::reaches` this device. The bytes of a promised one may
+  /// not be there yet: the device waits for them (`moved_value::promised_for`).
   std::vector<value_ref> uploads;
   /// What it makes, by download: for the device to fill before it calls `done`. Those of a chunk that failed are
   /// not read.
@@ -102,7 +103,8 @@ public:
   virtual void submit(chunk_work work, chunk_done done) = 0;
 
   /// Returns those downloads of the chunk that was submitted last, by position, which `submit` filled itself although
-  /// the chunk may not be complete: what stays on the device. The others are not to be looked at before `done`.
+  /// the chunk may not be complete: what stays on the device, and what is promised to peers. The others are not to be
+  /// looked at before `done`.
   virtual std::vector<uint32_t> take_made_ahead() { return {}; }
 
   /// An execution has been stopped: its chunks that are queued or running need not be finished, but are answered. For
@@ -119,6 +121,10 @@ public:
   /// `errc::invalid_argument` if the device cannot hold its type. The tensor's bytes are not read after the return: the
   /// caller may change them.
   virtual device_tensor put(const tensor& value) { return copy_to_host_resident(value, info().name); }
+
+  /// Returns what is to be called, from any thread, by all who find that the device is lost, though its own thread may
+  /// hang; null: nothing. It may outlive the device.
+  virtual std::function<void()> if_lost() { return nullptr; }
 
   /// Returns whether a call or a chunk may never end, for reasons outside of this library: a GPU, its driver, another
   /// host. What computes in this process alone is alive as long as it computes, however long that is.

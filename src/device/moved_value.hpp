@@ -6,8 +6,12 @@
 // no bytes, only learns that they are there, and lets go of a value as soon as its last reader has been sent: the
 // readers keep it.
 //
-// Thread-safety: a value is filled before the chunk that makes it is answered, and read by chunks that are sent after
-// the answer: the messages order the two. What a device says too late, of an attempt that is over, fills a value that
+// A device may promise a value to its peers (`are_peers`): it says where the bytes will be when it has the work to make
+// them, and when they are there (`arrival`). Chunks on peers are sent from then on; all others read the value when its
+// chunk has ended, as ever.
+//
+// Thread-safety: a value is filled before the chunk that makes it is answered, or is said to have begun, and read by
+// chunks that are sent after that: the messages order the two. What a device says too late, of an attempt that is over, fills a value that
 // has no reader: another attempt has values of its own.
 #pragma once
 
@@ -46,11 +50,23 @@ private:
 
 using away_value_ref = std::shared_ptr<const away_value>;
 
+/// When the bytes of a promised value are there. Devices that make promises derive their own kind, which their peers
+/// know.
+class arrival {
+public:
+  arrival() = default;
+  virtual ~arrival() = default;
+  arrival(const arrival&) = delete;
+  arrival& operator=(const arrival&) = delete;
+};
+
+using arrival_ref = std::shared_ptr<const arrival>;
+
 class moved_value {
 public:
-  /// A value that a chunk will make; `comes_here`: see below.
-  explicit moved_value(destination wanted = destination::host, bool comes_here = true)
-      : wanted_(wanted), comes_here_(comes_here) {}
+  /// A value that a chunk will make; `comes_here`, `may_be_promised`: see below.
+  explicit moved_value(destination wanted = destination::host, bool comes_here = true, bool may_be_promised = false)
+      : wanted_(wanted), comes_here_(comes_here), may_be_promised_(may_be_promised) {}
   /// A value that is there: in the host's memory, on a device, or both.
   explicit moved_value(tensor host, device_tensor resident = nullptr)
       : host_(std::move(host)), resident_(std::move(resident)) {}
@@ -62,6 +78,8 @@ public:
   /// caller. If not, devices of other hosts leave what goes to the host's memory in their own host's (`fill_away`);
   /// where it is read, it is asked for.
   bool comes_here() const { return comes_here_; }
+  /// Whether a chunk on a peer reads it, which can be sent as soon as it is promised.
+  bool may_be_promised() const { return may_be_promised_; }
 
   /// Says where the bytes are; once.
   void fill(tensor host, device_tensor resident = nullptr) {
@@ -73,6 +91,11 @@ public:
   void fill_away(away_value_ref away, tensor host = {}, device_tensor resident = nullptr) {
     fill(std::move(host), std::move(resident));
     away_ = std::move(away);
+  }
+  /// Says where the bytes will be, in the host's memory, before they are there; once, instead of `fill`.
+  void promise(tensor host, arrival_ref when, device_tensor resident = nullptr) {
+    fill(std::move(host), std::move(resident));
+    arrival_ = std::move(when);
   }
   bool filled() const { return host_.defined() || resident_ || away_; }
 
@@ -95,6 +118,9 @@ public:
   }
   /// Returns the value on another host; null if it is not there, or no other host has been told of it.
   const away_value_ref& away() const { return away_; }
+  /// Returns when the bytes are there of a value that was promised; null if it was not. Those that are sent when its
+  /// chunk has ended need not ask.
+  const arrival_ref& promised_for() const { return arrival_; }
   /// Returns whether a device can read it.
   bool reaches(const device_info& device) const {
     return host_.defined() || (away_ && is_remote(device)) || resident_on(device.name, device.incarnation);
@@ -103,9 +129,11 @@ public:
 private:
   const destination wanted_ = destination::host;
   const bool comes_here_ = true;
+  const bool may_be_promised_ = false;
   tensor host_;
   device_tensor resident_;
   away_value_ref away_;
+  arrival_ref arrival_;
 };
 
 using value_ref = std::shared_ptr<moved_value>;

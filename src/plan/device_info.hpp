@@ -76,6 +76,9 @@ struct device_info {
   /// Whether it copies large values from and to the host while it computes: a chunk's uploads may then begin with the
   /// chunk before it, its downloads end with the chunk after it (`find_lifetimes`).
   bool copies_beside_work = false;
+  /// GPUs of one process with the same number are peers: each can wait for the other's work without the host
+  /// (`are_peers`). 0: it has none.
+  uint32_t peer_set = 0;
 
   bool operator==(const device_info&) const = default;
 };
@@ -91,6 +94,11 @@ inline bool is_remote(const device_info& device) {
 /// Returns whether its kernels read and write this process's memory.
 inline bool in_process_memory(const device_info& device) {
   return device.host_memory && !is_remote(device);
+}
+
+/// Returns whether work on one device can wait for work on the other although the host has not heard of its end.
+inline bool are_peers(const device_info& a, const device_info& b) {
+  return a.peer_set != 0 && a.peer_set == b.peer_set && a.host == b.host;
 }
 
 /// Returns the seconds that a value takes over the network, from where it is made to where it is read; null: to or from

@@ -46,8 +46,8 @@ struct chunk {
   std::vector<value_id> uploads;
   /// Values that go to the host after the last node: model outputs and values other devices or segments need.
   std::vector<value_id> downloads;
-  /// Chunks that must be complete (other devices) or submitted (the same device) before this one is submitted;
-  /// ascending.
+  /// Chunks that must be complete (other devices), begun (peers) or submitted (the same device) before this one is
+  /// submitted; ascending.
   std::vector<chunk_id> predecessors;
   std::vector<chunk_id> dependents; // ascending
   /// predecessors.size(): what every execution's counter starts from. Roots are found by this, never by running
@@ -68,6 +68,7 @@ enum class transfer_route : uint8_t {
   direct,     // both ends compute in the host's memory: nothing is copied
   host_block, // an end has memory of its own: through one block of the host's memory
   remote,     // the ends are on different hosts
+  peer,       // as `host_block`, but the reader itself waits for the writer's work (`are_peers`)
 };
 
 /// Returns the enumerator's name.

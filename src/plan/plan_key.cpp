@@ -49,7 +49,7 @@ void add_profile(hasher& h, const device_profile& profile) {
 void add_device(hasher& h, const device_info& device) {
   const auto& [name, incarnation, host, kind, description, memory_bytes, total_bytes, units, host_memory,
                prefers_channels_last, processor, fallback, gpu, profile, network_in, network_out, transfers,
-               copies_beside_work] = device;
+               copies_beside_work, peer_set] = device;
   h.add(name);
   h.add(host);
   h.add(kind);
@@ -68,6 +68,7 @@ void add_device(hasher& h, const device_info& device) {
     h.add(v);
   h.add(transfers);
   h.add(copies_beside_work);
+  h.add(peer_set);
 }
 
 } // namespace

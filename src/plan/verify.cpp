@@ -237,11 +237,20 @@ private:
     }
   }
 
+  /// Whether a value goes from a GPU to one that waits for it, within a segment.
+  bool crosses_to_peer(const transfer& t) const {
+    if (!t.from || !t.to || p_.chunks[*t.from].segment != p_.chunks[*t.to].segment)
+      return false;
+    const device_index from = p_.chunks[*t.from].device, to = p_.chunks[*t.to].device;
+    return from != to && are_peers(p_.devices[from], p_.devices[to]);
+  }
+
   transfer_route needed_route(const transfer& t) const {
     static const device_info caller;
     const device_info& from = t.from ? p_.devices[p_.chunks[*t.from].device] : caller;
     const device_info& to = t.to ? p_.devices[p_.chunks[*t.to].device] : caller;
     return from.host != to.host                   ? transfer_route::remote
+           : crosses_to_peer(t)                   ? transfer_route::peer
            : !from.host_memory || !to.host_memory ? transfer_route::host_block
                                                   : transfer_route::direct;
   }

@@ -57,6 +57,7 @@ void host_client::start(const std::optional<link_figures>& earlier) {
     d.name = fmt::format("{}/{}", name_, d.name);
     d.host = name_;
     d.incarnation = incarnation;
+    d.peer_set = 0; // its host's sessions alone send chunks that wait there
     d.network_in = {figures_.up_bytes_per_s, figures_.round_trip_s / 2};
     d.network_out = {figures_.down_bytes_per_s, figures_.round_trip_s / 2};
     d.profile.chunk_s += figures_.round_trip_s;

@@ -10,6 +10,20 @@ void attempts::on(const chunk_begun& begun) {
       e->look_ahead(begun);
       s_.ahead.expect_next(*e);
     });
+  begin_peers(begun);
+}
+
+/// Not while other runs are in flight: a chunk that waits keeps its device's later chunks waiting, which may be theirs.
+void attempts::begin_peers(const chunk_begun& begun) {
+  execution* const e = s_.book.find_running(begun.execution);
+  if (!e || s_.book.others_in_flight(e->request()))
+    return;
+  const failure why = capture([&] {
+    e->begin_chunk(begun);
+    dispatch(*e);
+  });
+  if (why.failed())
+    s_.book.end_early(*e, why);
 }
 
 void attempts::on(chunk_ended& ended) {

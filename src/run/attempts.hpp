@@ -33,6 +33,8 @@ private:
   void start_segment(execution& e, uint32_t segment, const plan_outcome& made);
   /// Returns an arena slot for the execution; nullopt if its run waits for memory that others hold.
   std::optional<uint32_t> take_slot(const execution& e, const bound_plan_ptr& bound);
+  /// Sends chunks whose devices wait themselves for what a chunk that has begun makes.
+  void begin_peers(const chunk_begun& begun);
   /// Sends the chunks that are ready.
   void dispatch(execution& e);
   /// Takes that a chunk has made its values.

@@ -1,5 +1,6 @@
 #include "run/execution.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace troupe {
@@ -15,8 +16,8 @@ execution_id next_id() {
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode,
                      std::optional<chunk_place> purpose)
     : id_(next_id()), request_(std::move(request)), prepared_(std::move(prepared)), purpose_(purpose),
-      ready_(source(), mode), values_(*planned()), costs_(*planned(), request_->options.trace),
-      sent_(source().chunks.size()), in_flight_(source().devices.size()) {}
+      ready_(source(), mode), values_(*planned(), mode == completion_mode::device),
+      costs_(*planned(), request_->options.trace), sent_(source().chunks.size()), in_flight_(source().devices.size()) {}
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode)
     : execution(std::move(request), std::move(prepared), mode, std::nullopt) {
@@ -81,10 +82,38 @@ void execution::look_ahead(const chunk_begun& begun) {
     values_.look_ahead(source().chunks[begun.chunk], begun.made, *bound_);
 }
 
+void execution::begin_chunk(const chunk_begun& begun) {
+  if (ready_.is_sent(begun.chunk) && values_.take_promises(source().chunks[begun.chunk], begun.made, *bound_))
+    ready_.begun(begun.chunk, ready_chunks_);
+}
+
 void execution::complete(chunk_id id, chunk_result& result) {
+  if (ready_.awaits_others(id)) {
+    early_.emplace(id, std::move(result));
+    return;
+  }
+  count_as_complete(id, result);
+  const auto is_next = [this](const auto& ended) { return !ready_.awaits_others(ended.first); };
+  for (auto next = std::ranges::find_if(early_, is_next); next != early_.end();
+       next = std::ranges::find_if(early_, is_next)) {
+    auto ended = early_.extract(next);
+    count_as_complete(ended.key(), ended.mapped());
+  }
+}
+
+void execution::count_as_complete(chunk_id id, chunk_result& result) {
   values_.complete(source().chunks[id], *bound_, prepared_.symbols);
   costs_.ended(id, result);
   ready_.completed(id, ready_chunks_);
+}
+
+bool execution::owes_answer(device_index device) const {
+  const auto is_sent = [this](chunk_id id) { return sent_[id]; };
+  for (chunk_id id = 0; id < sent_.size() && in_flight_[device] > 0; ++id)
+    if (const chunk& c = source().chunks[id];
+        sent_[id] && c.device == device && std::ranges::none_of(c.predecessors, is_sent))
+      return true;
+  return false;
 }
 
 bool execution::end_chunk(chunk_id id) {

@@ -56,8 +56,13 @@ public:
   /// `complete` does.
   void look_ahead(const chunk_begun& begun);
 
-  /// Takes that a chunk has made its values: other chunks may be ready from then on. Throws `errc::internal` if these
-  /// are not as the plan says.
+  /// Takes that a chunk has promised its values to peers of its device: chunks there may be ready from then on. Throws as
+  /// `complete` does.
+  void begin_chunk(const chunk_begun& begun);
+
+  /// Takes that a chunk has made its values: other chunks may be ready from then on. If chunks before it, which its
+  /// device has waited for itself, have not ended, it counts when they have. Throws `errc::internal` if the values are
+  /// not as the plan says.
   void complete(chunk_id chunk, chunk_result& result);
 
   /// Returns whether the chunk has been sent and not ended; then counts it as ended. False: the message is spurious.
@@ -81,10 +86,13 @@ public:
   /// Returns whether no device holds a chunk of this attempt.
   bool drained() const;
   bool on_device(device_index device) const { return in_flight_[device] > 0; }
+  /// Returns whether a device holds a chunk that waits for no other chunk.
+  bool owes_answer(device_index device) const;
 
 private:
   /// Without the values of its inputs.
   execution(run_request_ptr request, prepared_run prepared, completion_mode mode, std::optional<chunk_place> purpose);
+  void count_as_complete(chunk_id chunk, chunk_result& result);
 
   const execution_id id_;
   run_request_ptr request_;
@@ -98,8 +106,9 @@ private:
   std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
   execution_values values_;
   execution_costs costs_;
-  std::vector<bool> sent_;          // by chunk: sent and not ended
-  std::vector<uint32_t> in_flight_; // by device: chunks sent and not ended
+  std::map<chunk_id, chunk_result> early_; // of chunks that have ended before those that their devices waited for
+  std::vector<bool> sent_;                 // by chunk: sent and not ended
+  std::vector<uint32_t> in_flight_;        // by device: chunks sent and not ended
   bool aborted_ = false;
 };
 

@@ -40,8 +40,8 @@ std::string home_of(const plan& source, value_id v) {
 
 } // namespace
 
-execution_values::execution_values(const planned_model& planned)
-    : planned_(planned), source_(*planned.compiled),
+execution_values::execution_values(const planned_model& planned, bool promises)
+    : planned_(planned), source_(*planned.compiled), promises_(promises),
       outputs_missing_(static_cast<uint32_t>(planned_.awaited_outputs.size())) {
   crossings_.reserve(planned_.crossings.size());
   for (const crossing& c : planned_.crossings)
@@ -94,9 +94,10 @@ value_ref execution_values::value_to_make(value_id v, const std::shared_ptr<std:
                              : value.uses_left > value.kept ? destination::both
                                                             : destination::device;
   const bool comes_here = planned_.at(v).uses_here > value.kept;
+  const bool to_peers = promises_ && planned_.at(v).to_peers;
   if (value.kept == 0 || !together)
-    return std::make_shared<moved_value>(wanted, comes_here);
-  return {together, &together->emplace_back(wanted, comes_here)};
+    return std::make_shared<moved_value>(wanted, comes_here, to_peers);
+  return {together, &together->emplace_back(wanted, comes_here, to_peers)};
 }
 
 void execution_values::look_ahead(const chunk& c, std::span<const uint32_t> made, const bound_plan& bound) {
@@ -138,6 +139,20 @@ void execution_values::complete(const chunk& c, const bound_plan& bound, binding
     if (value.uses_left == 0)
       value.made = nullptr; // it only decided shapes
   }
+}
+
+bool execution_values::take_promises(const chunk& c, std::span<const uint32_t> made, const bound_plan& bound) {
+  const auto is_for_peers = [this](value_id v) { return planned_.at(v).to_peers; };
+  std::ptrdiff_t left = std::ranges::count_if(c.downloads, is_for_peers);
+  if (left == 0)
+    return false;
+  for (const uint32_t i : made)
+    if (const value_id v = c.downloads.at(i); is_for_peers(v)) {
+      check_made(v, bound);
+      at(v).is_checked = true; // its dims are the planned ones: chunks of the same segment read it
+      --left;
+    }
+  return left == 0;
 }
 
 void execution_values::check_made(value_id v, const bound_plan& bound) const {

@@ -13,8 +13,9 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
 
 class execution_values {
 public:
-  /// Those of an execution of `planned`, which outlives them, that is given nothing yet and keeps nothing.
-  explicit execution_values(const planned_model& planned);
+  /// Those of an execution of `planned`, which outlives them, that is given nothing yet and keeps nothing. `promises`:
+  /// whether devices may promise values to their peers.
+  execution_values(const planned_model& planned, bool promises);
 
   /// Takes note of what the request keeps, by name and between pairs of a bound session.
   void keep(const run_request& request);
@@ -34,6 +35,9 @@ public:
 
   /// Takes that a chunk says of these downloads what it has made. Does what can be done of `complete` and `carried`.
   void look_ahead(const chunk& c, std::span<const uint32_t> made, const bound_plan& bound);
+  /// Takes that a chunk's device says of these downloads what it has made or promised. Returns whether all that peers
+  /// read are among them. Throws as `complete` does.
+  bool take_promises(const chunk& c, std::span<const uint32_t> made, const bound_plan& bound);
   /// Takes that a chunk has made its values; binds the symbols that these state. Throws `errc::internal` if the values
   /// are not as the plan says.
   void complete(const chunk& c, const bound_plan& bound, bindings& symbols);
@@ -81,7 +85,8 @@ private:
   void hand_on();
 
   const planned_model& planned_;
-  const plan& source_;                                     // of it
+  const plan& source_; // of it
+  const bool promises_;
   std::shared_ptr<const std::vector<carried_pair>> pairs_; // null: none, without a count that all sessions share
   std::vector<crossing_state> crossings_;                  // as `planned_model::crossings`
   carried_bundle carried_;           // what the run hands on; null if that was not ahead of its end

@@ -149,6 +149,7 @@ void find_crossings(planned_model& p) {
     cross(p, v);
   for (const transfer& t : compiled.transfers) {
     crossing& moved = cross(p, t.value);
+    moved.to_peers |= t.route == transfer_route::peer;
     if (t.to) {
       ++moved.uses;
       moved.uses_here += is_remote(compiled.devices[compiled.chunks[*t.to].device]) ? 0 : 1;

@@ -84,6 +84,7 @@ struct crossing {
   uint32_t uses = 0;      // how many chunks upload it, plus one for each output that it is
   uint32_t uses_here = 0; // of those, by devices of this process and the caller
   bool awaited = false;   // whether it is in `planned_model::awaited_outputs`
+  bool to_peers = false;  // whether chunks on peers of its device read it
 };
 
 /// A model, or a body of its control flow, planned for a device set.

@@ -50,7 +50,7 @@ void visit(Archive& a, gpu_features& f) {
 template <class Archive>
 void visit(Archive& a, device_info& d) {
   a(d.name, d.host, d.kind, d.description, d.memory_bytes, d.total_bytes, d.units, d.host_memory,
-    d.prefers_channels_last, d.processor, d.fallback, d.gpu, d.profile, d.transfers, d.copies_beside_work);
+    d.prefers_channels_last, d.processor, d.fallback, d.gpu, d.profile, d.transfers, d.copies_beside_work, d.peer_set);
   if constexpr (Archive::reads)
     wire::check_device(d);
 }

@@ -1,5 +1,7 @@
 #include "support/vulkan_faults.hpp"
 
+#include "support/shared_semaphores.hpp"
+
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -148,13 +150,16 @@ VkResult vkEndCommandBuffer(VkCommandBuffer commands) {
 }
 
 VkResult vkQueueSubmit(VkQueue queue, uint32_t count, const VkSubmitInfo* submits, VkFence fence) {
-  static const auto next = loaders<PFN_vkQueueSubmit>("vkQueueSubmit");
   const VkResult refused = refusal(vulkan_call::submit);
-  return refused ? refused : next(queue, count, submits, fence);
+  return refused ? refused : submit_shared(queue, count, submits, fence);
 }
 
 VkResult vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore, uint64_t* value) {
   static const auto next = loaders<PFN_vkGetSemaphoreCounterValue>("vkGetSemaphoreCounterValue");
+  if (const std::optional<uint64_t> shared = shared_value(semaphore)) {
+    *value = *shared;
+    return VK_SUCCESS;
+  }
   wait_while_held();
   const VkResult refused = refusal(vulkan_call::read_timeline);
   return refused ? refused : next(device, semaphore, value);

@@ -1,5 +1,9 @@
 #include "plan/cut/ready_set.hpp"
 
+#include "plan/cut/transfers.hpp"
+
+#include <algorithm>
+
 namespace troupe {
 
 ready_set::ready_set(const plan& p, completion_mode mode) : plan_(p), mode_(mode) {
@@ -27,30 +31,47 @@ void ready_set::advance(chunk_id chunk, state from, state to) {
   states_[chunk] = to;
 }
 
-void ready_set::release(chunk_id chunk, bool same_device, std::vector<chunk_id>& ready) {
-  const auto& chunks = plan_.chunks;
-  for (chunk_id next : chunks[chunk].dependents) {
-    if ((chunks[next].device == chunks[chunk].device) != same_device)
-      continue;
-    if (--missing_[next] == 0) {
+ready_set::reader ready_set::reader_of(chunk_id chunk, chunk_id next) const {
+  if (plan_.chunks[chunk].device == plan_.chunks[next].device)
+    return reader::own;
+  return is_peer_edge(plan_, chunk, next) ? reader::peer : reader::other;
+}
+
+void ready_set::release(chunk_id chunk, reader which, std::vector<chunk_id>& ready) {
+  for (chunk_id next : plan_.chunks[chunk].dependents)
+    if (reader_of(chunk, next) == which && --missing_[next] == 0) {
       advance(next, state::waiting, state::ready);
       ready.push_back(next);
     }
-  }
 }
 
 void ready_set::sent(chunk_id chunk, std::vector<chunk_id>& ready) {
   advance(chunk, state::ready, state::sent);
   if (mode_ == completion_mode::device)
-    release(chunk, true, ready);
+    release(chunk, reader::own, ready);
+}
+
+void ready_set::begun(chunk_id chunk, std::vector<chunk_id>& ready) {
+  if (mode_ == completion_mode::host || states_.at(chunk) != state::sent)
+    return;
+  states_[chunk] = state::begun;
+  release(chunk, reader::peer, ready);
 }
 
 void ready_set::completed(chunk_id chunk, std::vector<chunk_id>& ready) {
-  advance(chunk, state::sent, state::complete);
+  const bool has_begun = chunk < states_.size() && states_[chunk] == state::begun;
+  advance(chunk, has_begun ? state::begun : state::sent, state::complete);
   --remaining_;
-  release(chunk, false, ready);
+  release(chunk, reader::other, ready);
+  if (!has_begun)
+    release(chunk, reader::peer, ready);
   if (mode_ == completion_mode::host)
-    release(chunk, true, ready);
+    release(chunk, reader::own, ready);
+}
+
+bool ready_set::awaits_others(chunk_id chunk) const {
+  const std::vector<chunk_id>& before = plan_.chunks[chunk].predecessors;
+  return std::any_of(before.begin(), before.end(), [&](chunk_id b) { return states_[b] != state::complete; });
 }
 
 } // namespace troupe

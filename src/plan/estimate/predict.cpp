@@ -14,6 +14,9 @@
 namespace troupe {
 namespace {
 
+/// From the signal of a peer's work to the work that waits for it, on an H200.
+constexpr double peer_wait_s = 9e-6;
+
 /// When the lanes of a device are free, and when its newest chunks of the segment ended theirs; the newest first.
 struct device_lanes {
   double host = 0, in = 0, work = 0, out = 0;
@@ -55,7 +58,9 @@ private:
     double at = 0;
     for (chunk_id before : c.predecessors)
       if (const device_index other = chunks_[before].device; other != c.device)
-        at = std::max(at, result_.chunks[before].end_s + devices_[other].profile.chunk_s);
+        at = std::max(at, result_.chunks[before].end_s + (are_peers(devices_[other], devices_[c.device])
+                                                              ? peer_wait_s
+                                                              : devices_[other].profile.chunk_s));
     return at;
   }
 
