@@ -2,6 +2,8 @@
 
 #include "actors/awake.hpp"
 #include "actors/device_names.hpp"
+#include "base/parallel.hpp"
+#include "base/round_up.hpp"
 #include "cpu/cpu_device.hpp"
 #include "device/null_device.hpp"
 #include "device/slow_device.hpp"
@@ -16,6 +18,7 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include <algorithm>
+#include <climits>
 
 namespace troupe::actors {
 namespace {
@@ -27,6 +30,16 @@ constexpr auto stats_timeout = std::chrono::seconds(10);
 std::unique_ptr<device> make_null_device(const std::string& name) {
   return std::make_unique<null_device>(device_info{
       .name = name, .kind = device_kind::null, .description = "runs nothing", .memory_bytes = INT64_MAX / 2});
+}
+
+/// Several CPU devices share the cores.
+int threads_of_each_cpu(const engine_options& options, const std::vector<device_request>& requests) {
+  const auto cpus = std::count_if(requests.begin(), requests.end(),
+                                  [](const device_request& r) { return r.kind == device_kind::cpu; });
+  if (options.cpu_threads > INT_MAX)
+    fail(errc::invalid_argument, "cpu_threads: {} threads", options.cpu_threads);
+  const int asked = static_cast<int>(options.cpu_threads), all = asked > 0 ? asked : thread_count();
+  return cpus > 1 ? std::max(1, static_cast<int>(ceil_div(all, cpus))) : asked;
 }
 
 } // namespace
@@ -65,13 +78,14 @@ device_factory host::factory_of(const device_request& request, const engine_opti
   switch (request.kind) {
     case device_kind::cpu:
       // Only GPUs gain from outputs in blocks.
-      return [name = request.name, blocks = opens_gpus_ ? blocks_ : nullptr] {
-        return make_cpu_device(name, {.blocks = blocks});
+      return [name = request.name, blocks = opens_gpus_ ? blocks_ : nullptr, threads = cpu_threads_] {
+        return make_cpu_device(name, {.blocks = blocks, .threads = threads});
       };
     case device_kind::null: return [name = request.name] { return make_null_device(name); };
     case device_kind::slow:
-      return [name = request.name, percent = request.percent, blocks = opens_gpus_ ? blocks_ : nullptr] {
-        return make_slow_device(make_cpu_device(name, {.blocks = blocks}), name, percent);
+      return [name = request.name, percent = request.percent, blocks = opens_gpus_ ? blocks_ : nullptr,
+              threads = static_cast<int>(options.cpu_threads)] {
+        return make_slow_device(make_cpu_device(name, {.blocks = blocks, .threads = threads}), name, percent);
       };
     case device_kind::control: fail(errc::internal, "control flow has no device");
     case device_kind::vulkan: break;
@@ -103,6 +117,7 @@ void host::open_devices(const engine_options& options, const std::vector<std::st
   const std::vector<device_request> requests = parse_device_names(names, hardware_gpus_);
   opens_gpus_ = std::any_of(requests.begin(), requests.end(),
                             [](const device_request& r) { return r.kind == device_kind::vulkan; });
+  cpu_threads_ = threads_of_each_cpu(options, requests);
   limits_ = options.memory;
   const std::string& file = options.profile_file;
   loaded_profiles loaded = load_profiles(file.empty() ? profile_path() : std::filesystem::path(file));

@@ -100,6 +100,7 @@ private:
   std::vector<std::string> why_gpus_are_apart_;
   std::string profile_problem_;
   std::map<std::string, int64_t> limits_; // engine_options::memory
+  int cpu_threads_ = 0;                   // of each CPU device; 0: as many as it likes
   kept_profiles profiles_;
   std::atomic<bool> answers_fast_{false};
   std::atomic<bool> open_hangs_{false}; // a device did not open in time: its actor may never end

@@ -155,6 +155,7 @@ engine_options model_options::engine() const {
   options.hosts = hosts;
   options.credentials = credentials;
   options.kernels = kernels;
+  options.cpu_threads = threads;
   for (const auto& text : memory) {
     const auto [name, bytes] = split_assignment(text, "--memory");
     options.memory[name] = parse_bytes(bytes, "--memory");

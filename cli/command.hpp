@@ -28,6 +28,7 @@ struct model_options {
   std::vector<std::string> pins;   // "conv*=vulkan:0"
   std::vector<std::string> memory; // "vulkan:0=2GiB"
   kernel_time kernels = kernel_time::later;
+  unsigned threads = 0; // of the CPU; 0: one a core
   std::string plan_file;
   std::string precision = "fp32";
   std::vector<std::string> dims;   // "batch=8"
@@ -68,6 +69,7 @@ void add_host_options(CLI::App& command, model_options& options);
 void add_placement_options(CLI::App& command, model_options& options);
 
 /// Adds `--devices`, `--memory`, `--kernels`, `--hosts` and credentials, and those of placement.
+void add_threads_option(CLI::App& command, unsigned& threads);
 void add_engine_options(CLI::App& command, model_options& options);
 
 /// Adds `--trace`, which sets `file`.

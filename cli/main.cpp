@@ -1,5 +1,4 @@
 // The `troupe` command.
-#include "base/parallel.hpp"
 #include "cli/command.hpp"
 #include "cli/listed_values.hpp"
 
@@ -16,8 +15,8 @@ namespace {
 
 /// Two libraries read settings only when they are loaded: sets what the user has not, and starts again, once.
 ///
-/// - Between two kernels OpenMP's threads should spin for tens of microseconds, no longer: pure sleeping costs a wake-up a kernel
-///   (squeezenet1_1 9.1 ms against 6.3 on two cores), the default of milliseconds takes the cores from other actors' threads.
+/// - OpenMP's threads, on which oneDNN's kernels run, should spin for tens of microseconds, no longer: the default of
+///   milliseconds takes the cores from other threads.
 /// - What one thread allocates, another frees: a run's values go from the caller to the device and back. Where each thread keeps many freed pieces of a
 ///   size, not seven, it seldom asks the others' heaps (a decode step of gpt2 with 48 bound values 20 µs less, beside an H100). With a
 ///   thousand a small model's process is 1 MiB larger than with a hundred, and that step no faster.
@@ -86,9 +85,6 @@ int main(int argc, char** argv) {
   if (troupe::tries_gpu_peers(std::vector<std::string>(argv + 1, argv + argc)))
     return EXIT_SUCCESS;
   arrange_libraries(argv);
-  // Devices have threads of their own. A team of this one, too, would be more threads than there are cores: then
-  // libgomp's hardly spin.
-  const troupe::single_thread alone(true);
   CLI::App app{"troupe runs any ONNX model on all the devices you have.", "troupe"};
   troupe::cli::arrange_help(app); // subcommands take it over
   app.require_subcommand(1);

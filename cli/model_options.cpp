@@ -30,6 +30,16 @@ void add_host_options(CLI::App& command, model_options& options) {
   add_credential_options(command, options.credentials);
 }
 
+void add_threads_option(CLI::App& command, unsigned& threads) {
+  constexpr unsigned most = 4096;
+  command
+      .add_option("--threads", threads,
+                  "Threads of the CPU's kernels (default: one for each core that the process may use, or "
+                  "OMP_NUM_THREADS if that is less)")
+      ->type_name("COUNT")
+      ->check(CLI::Range(1u, most));
+}
+
 void add_engine_options(CLI::App& command, model_options& options) {
   command.option_defaults()->group("Devices");
   command
@@ -51,6 +61,7 @@ void add_engine_options(CLI::App& command, model_options& options) {
           "outputs, bit by bit")
       ->type_name("TIME")
       ->transform(CLI::CheckedTransformer(times).description(""));
+  add_threads_option(command, options.threads);
   add_host_options(command, options);
   add_placement_options(command, options);
 }

@@ -107,6 +107,7 @@ void add_worker(CLI::App& app) {
       ->type_name("DEVICE=BYTES")
       ->delimiter(',')
       ->allow_extra_args(false);
+  add_threads_option(*command, args->threads);
   command->option_defaults()->group("Credentials");
   add_credential_options(*command, args->credentials);
   command->option_defaults()->group("Options");

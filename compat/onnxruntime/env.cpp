@@ -40,7 +40,7 @@ void make_env(OrtLoggingFunction function, void* parameter, int severity, const 
     const std::lock_guard lock(all_notes().mutex);
     all_notes().sink = sink;
   }
-  made = make_handle<OrtEnv>(std::move(sink), threads ? threads->inter_op_threads : 0);
+  made = make_handle<OrtEnv>(std::move(sink), threads ? threads->threads : thread_counts{});
 }
 
 } // namespace
@@ -113,11 +113,11 @@ OrtStatus* CreateThreadingOptions(OrtThreadingOptions** out) noexcept {
 }
 
 OrtStatus* SetGlobalInterOpNumThreads(OrtThreadingOptions* options, int threads) noexcept {
-  return guarded([&] {
-    if (threads < 0)
-      reject(std::to_string(threads) + " is no number of threads");
-    given(options, "the options").inter_op_threads = threads;
-  });
+  return guarded([&] { given(options, "the options").threads.inter_op = checked_threads(threads); });
+}
+
+OrtStatus* SetGlobalIntraOpNumThreads(OrtThreadingOptions* options, int threads) noexcept {
+  return guarded([&] { given(options, "the options").threads.intra_op = checked_threads(threads); });
 }
 
 void ReleaseThreadingOptions(OrtThreadingOptions* options) noexcept {

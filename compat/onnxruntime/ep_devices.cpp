@@ -19,7 +19,7 @@ OrtKeyValuePairs pairs_of(std::map<std::string, std::string> entries) {
   return pairs;
 }
 
-std::unique_ptr<ep_device_list> list_devices(int threads) {
+std::unique_ptr<ep_device_list> list_devices(const thread_counts& threads) {
   auto list = std::make_unique<ep_device_list>();
   list->on = shared_engine(engine_options_of({}, threads));
   for (const device_summary& d : list->on->devices()) {
@@ -42,7 +42,7 @@ const ep_device_list& devices_of(const OrtEnv* env) {
   OrtEnv& e = const_cast<OrtEnv&>(given(env, "the environment")); // the list is made once, when it is asked for
   const std::lock_guard lock(e.mutex);
   if (!e.devices)
-    e.devices = list_devices(e.inter_op_threads);
+    e.devices = list_devices(e.threads);
   return *e.devices;
 }
 

@@ -30,7 +30,8 @@ inline constexpr char no_providers[] = "there is no provider that has it";
 inline constexpr char no_telemetry[] = "troupe has no telemetry";
 inline constexpr char other_providers[] = "troupe's own devices run the model: TROUPE_DEVICES names those to use";
 inline constexpr char pooled_memory[] = "memory always comes from pools";
-inline constexpr char process_threads[] = "threads are the process's: set OMP_NUM_THREADS before it starts";
+inline constexpr char shared_threads[] =
+    "the engine's threads serve all its sessions, and sleep when they have no work";
 inline constexpr char synchronous[] = "values are there when a call has returned";
 
 } // namespace troupe::ort::reasons

@@ -37,7 +37,9 @@ std::shared_ptr<const log_sink> sink_of(const OrtEnv& env, const OrtSessionOptio
 
 /// Returns the process's engine for a session, which the environment keeps open as long as it lives.
 std::shared_ptr<engine> engine_for(OrtEnv& env, const OrtSessionOptions& options) {
-  const int threads = options.inter_op_threads > 0 ? options.inter_op_threads : env.inter_op_threads;
+  const thread_counts &own = options.threads, &shared = env.threads;
+  const thread_counts threads{own.inter_op > 0 ? own.inter_op : shared.inter_op,
+                              own.intra_op > 0 ? own.intra_op : shared.intra_op};
   std::shared_ptr<engine> open = shared_engine(engine_options_of(options.entries, threads));
   const std::lock_guard lock(env.mutex);
   if (std::ranges::find(env.engines, open) == env.engines.end())

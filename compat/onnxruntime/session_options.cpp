@@ -102,11 +102,11 @@ OrtStatus* SetSessionGraphOptimizationLevel(OrtSessionOptions* options, GraphOpt
 }
 
 OrtStatus* SetInterOpNumThreads(OrtSessionOptions* options, int threads) noexcept {
-  return guarded([&] {
-    if (threads < 0)
-      reject(std::to_string(threads) + " is no number of threads");
-    given(options, session_options_name).inter_op_threads = threads;
-  });
+  return guarded([&] { given(options, session_options_name).threads.inter_op = checked_threads(threads); });
+}
+
+OrtStatus* SetIntraOpNumThreads(OrtSessionOptions* options, int threads) noexcept {
+  return guarded([&] { given(options, session_options_name).threads.intra_op = checked_threads(threads); });
 }
 
 /// As in the Python package, it is not promised for every device.

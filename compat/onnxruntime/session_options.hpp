@@ -14,7 +14,7 @@ struct OrtSessionOptions {
   GraphOptimizationLevel level = ORT_ENABLE_ALL;
   ExecutionMode mode = ORT_SEQUENTIAL;
   bool memory_pattern = true;
-  int inter_op_threads = 0; // 0: what the environment says
+  troupe::ort::thread_counts threads; // 0: what the environment says
   std::optional<std::string> profile_prefix;
   std::string log_id;
   std::optional<OrtLoggingLevel> log_level;

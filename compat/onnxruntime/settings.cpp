@@ -119,6 +119,7 @@ std::string key_of(const engine_options& o) {
     add(*file);
   add(std::to_string(o.credentials.insecure));
   add(std::to_string(o.scheduler_threads));
+  add(std::to_string(o.cpu_threads));
   add(std::to_string(static_cast<int>(o.kernels)));
   return text;
 }
@@ -141,7 +142,13 @@ void check_entry(const std::string& key, const std::string& value) {
     }
 }
 
-engine_options engine_options_of(const config_entries& entries, int inter_op_threads) {
+int checked_threads(int threads) {
+  if (threads < 0)
+    reject(std::to_string(threads) + " is no number of threads");
+  return threads;
+}
+
+engine_options engine_options_of(const config_entries& entries, const thread_counts& threads) {
   engine_options o;
   if (const auto names = parts_of(setting(entries, "devices")); !names.empty())
     o.devices = names;
@@ -152,8 +159,9 @@ engine_options engine_options_of(const config_entries& entries, int inter_op_thr
   read_word(entries, "insecure", switches, o.credentials.insecure);
   read_word(entries, "kernels", kernel_times, o.kernels);
   o.profile_file = setting(entries, "profile");
-  if (inter_op_threads > 0)
-    o.scheduler_threads = static_cast<unsigned>(inter_op_threads);
+  if (threads.inter_op > 0)
+    o.scheduler_threads = static_cast<unsigned>(threads.inter_op);
+  o.cpu_threads = static_cast<unsigned>(threads.intra_op);
   return o;
 }
 

@@ -55,6 +55,9 @@ struct engine_options {
   kernel_time kernels = kernel_time::later;
   /// Worker threads of the actor system.
   unsigned scheduler_threads = 2;
+  /// Threads of the CPU's kernels; several CPU devices ("cpu*2") share them. 0: one for each core that the process may
+  /// use by its affinity and its control group's quota, or OMP_NUM_THREADS where that is less.
+  unsigned cpu_threads = 0;
   /// A device that has work and shows no progress for this long counts as lost and is abandoned; its runs are done
   /// again on the other devices. Must exceed what a GPU, or any device of another host, takes for its longest chunk and
   /// to load weights; a CPU of this process is never silent, however long it computes. Zero, as well as more than a

@@ -133,6 +133,7 @@ constexpr engine_row engine_rows[] = {
     {"kernels", [](engine_options& o,
                    const py::handle& v) { o.kernels = value_of(kernel_times, "kernels", v.cast<std::string>()); }},
     {"scheduler_threads", [](engine_options& o, const py::handle& v) { o.scheduler_threads = v.cast<unsigned>(); }},
+    {"cpu_threads", [](engine_options& o, const py::handle& v) { o.cpu_threads = v.cast<unsigned>(); }},
     {"device_timeout",
      [](engine_options& o, const py::handle& v) { o.device_timeout = milliseconds_of(v.cast<double>()); }},
     {"memory", [](engine_options& o, const py::handle& v) { o.memory = v.cast<std::map<std::string, int64_t>>(); }},

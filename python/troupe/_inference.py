@@ -123,6 +123,8 @@ class InferenceSession:
         devices, engine_options = devices_of(providers, provider_options)
         if self._options.inter_op_num_threads:
             engine_options["scheduler_threads"] = self._options.inter_op_num_threads
+        if self._options.intra_op_num_threads:
+            engine_options["cpu_threads"] = self._options.intra_op_num_threads
         self._session = shared_engine(devices, engine_options).load(self._model, **self._options.troupe_options())
         self._core = self._session._core
         self._inputs = self._session.inputs

@@ -63,7 +63,6 @@ _HINTS = {
     "enable_mem_reuse": (True, "memory is always used again"),
     "execution_mode": (ExecutionMode.ORT_SEQUENTIAL, "devices always work side by side"),
     "execution_order": (ExecutionOrder.DEFAULT, "the plan decides the order: see Session.plan"),
-    "intra_op_num_threads": (0, "threads are the process's: set OMP_NUM_THREADS before troupe is imported"),
     "log_severity_level": (2, "errors are exceptions, and little else is logged"),
     "log_verbosity_level": (0, "errors are exceptions, and little else is logged"),
     "logid": ("", "errors are exceptions, and little else is logged"),
@@ -97,12 +96,13 @@ class SessionOptions:
     """How a session is made, with onnxruntime's names.
 
     `graph_optimization_level`: below EXTENDED nothing is fused. `inter_op_num_threads`: threads that send work to the devices; 0: two.
+    `intra_op_num_threads`: threads of the CPU's kernels; 0: one a core.
     `enable_profiling`: every run is traced; `InferenceSession.end_profiling` writes the last trace to a file whose name begins with
     `profile_file_prefix`. `add_free_dimension_override_by_name(name, value)`: a symbolic dim's value.
     `add_session_config_entry("troupe.policy", "heft")`: troupe's own; also troupe.strategy, .precision, .plan_file, .goal, .schedule,
     .shares, .policy_plugin, .strategy_plugin.
 
-    Hints that change no result are accepted and have no effect: threads, arenas, memory patterns, session.* and memory.* entries. The log
+    Hints that change no result are accepted and have no effect: arenas, memory patterns, session.* and memory.* entries. The log
     "troupe" notes them at the level DEBUG.
 
     Raises `errors.NotImplemented` for what troupe does not have, AttributeError for what onnxruntime does not have either.
@@ -131,6 +131,7 @@ class SessionOptions:
         state.update(
             graph_optimization_level=GraphOptimizationLevel.ORT_ENABLE_ALL,
             inter_op_num_threads=0,
+            intra_op_num_threads=0,
             enable_profiling=False,
             profile_file_prefix="onnxruntime_profile_",
         )
@@ -145,8 +146,8 @@ class SessionOptions:
             _refuse(f"SessionOptions.{name} = {value!r}", _FIXED[name][1])
         if name in _HINTS and value != _HINTS[name][0]:
             _note(f"SessionOptions.{name} = {value!r}", _HINTS[name][1])
-        if name == "inter_op_num_threads" and value < 0:
-            raise InvalidArgument(f"SessionOptions.inter_op_num_threads = {value}: not a number of threads")
+        if name in ("inter_op_num_threads", "intra_op_num_threads") and value < 0:
+            raise InvalidArgument(f"SessionOptions.{name} = {value}: not a number of threads")
         self.__dict__[name] = value
 
     def add_free_dimension_override_by_name(self, name: str, value: int) -> None:

@@ -2,6 +2,7 @@
 
 #include "base/round_up.hpp"
 #include "base/shared_work.hpp"
+#include "base/usable_cores.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -15,44 +16,78 @@
 
 namespace troupe {
 
+namespace {
+
+thread_local int most_threads_here = 0; // 0: as many as the process may use
+
+int threads_of_process() {
+  static const int threads = std::clamp(omp_get_max_threads(), 1, usable_cores());
+  return threads;
+}
+
+/// Keeps the first exception of the bodies of a loop.
+class first_exception {
+public:
+  void keep() noexcept {
+    if (!kept_.exchange(true))
+      first_ = std::current_exception();
+  }
+  bool kept() const noexcept { return kept_; }
+  void rethrow() const {
+    if (first_)
+      std::rethrow_exception(first_);
+  }
+
+private:
+  std::atomic<bool> kept_{false};
+  std::exception_ptr first_;
+};
+
+} // namespace
+
 int thread_count() {
-  return omp_get_max_threads();
+  return most_threads_here > 0 ? most_threads_here : threads_of_process();
 }
 
-single_thread::single_thread(bool wanted) : before_(wanted ? omp_get_max_threads() : 0) {
-  if (before_ > 0)
-    omp_set_num_threads(1);
+thread_limit::thread_limit(int most) : before_(most_threads_here) {
+  if (most <= 0 || (before_ > 0 && before_ <= most))
+    return;
+  most_threads_here = most;
+  of_libraries_ = omp_get_max_threads();
+  omp_set_num_threads(most);
 }
 
-single_thread::~single_thread() {
-  if (before_ > 0)
-    omp_set_num_threads(before_);
+thread_limit::~thread_limit() {
+  if (of_libraries_ == 0)
+    return;
+  most_threads_here = before_;
+  omp_set_num_threads(of_libraries_);
 }
 
 void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   if (count <= 0)
     return;
-  const int64_t parts = std::min<int64_t>(thread_count(), (count + grain - 1) / std::max<int64_t>(grain, 1));
-  if (parts <= 1 || omp_in_parallel()) {
+  const int64_t threads = thread_count(), most = ceil_div(count, std::max<int64_t>(grain, 1));
+  if (threads <= 1 || most <= 1) {
     body(0, count);
     return;
   }
-  std::exception_ptr first;
-#pragma omp parallel num_threads(static_cast <int>(parts))
-  {
-    // The runtime may grant fewer threads than asked for: split by what it granted.
-    const int64_t n = omp_get_num_threads(), i = omp_get_thread_num();
-    try {
-      if (const int64_t begin = count * i / n, end = count * (i + 1) / n; begin < end)
-        body(begin, end);
-    } catch (...) {
-#pragma omp critical(troupe_parallel_for)
-      if (!first)
-        first = std::current_exception();
-    }
-  }
-  if (first)
-    std::rethrow_exception(first);
+  constexpr int64_t ranges_of_thread = 4;
+  const thread_limit alone(1); // a loop inside of the loop, and what a library would share
+  first_exception first;
+  share_loop(
+      count, ceil_div(count, std::min(most, threads * ranges_of_thread)),
+      [&](int64_t begin, int64_t end) {
+        const thread_limit inside(1);
+        try {
+          if (!first.kept())
+            body(begin, end);
+        } catch (...) {
+          first.keep();
+        }
+      },
+      static_cast<int>(std::min(threads, most)) - 1);
+  first.rethrow();
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// Data parallelism inside one kernel or copy. Only devices' threads call this (one OpenMP team per calling thread).
+// Data parallelism inside one kernel or copy.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,9 @@
 namespace troupe {
 
 /// Calls `body(begin, end)` on disjoint ranges that cover [0, count), on several threads if `count` exceeds `grain`.
-/// The first exception a body throws is rethrown on the calling thread after all ranges have ended.
+/// `grain`: elements whose work is worth waking a thread. Threads take ranges as they come to them, so that one that
+/// loses its core holds up no more than one range. Inside of `body` there is one thread: the calling one. The first
+/// exception a body throws is rethrown on the calling thread after all ranges have ended; the rest may be left out.
 void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body);
 
 /// Copies bytes, on several threads if they are many: one alone copies at a quarter of what a GPU's bus carries.
@@ -16,21 +18,22 @@ void parallel_copy(void* to, const void* from, int64_t bytes);
 /// first n bytes are copied; what it throws ends the copy.
 void parallel_copy(void* to, const void* from, int64_t bytes, const std::function<void(int64_t n)>& copied);
 
-/// Returns the number of threads a kernel may use.
+/// Returns the number of threads that kernels of the calling thread may use: one inside of `parallel_for`; else what
+/// `thread_limit` says; else OMP_NUM_THREADS or the number of cores that the process may use, whichever is less.
 int thread_count();
 
-/// As long as it lives, kernels of the calling thread use no other threads, if that is `wanted`: work of a few
-/// microseconds is done sooner alone, and threads that have helped go on spinning for a while, on cores that others
-/// want.
-class single_thread {
+/// As long as it lives, kernels of the calling thread use `most` threads or fewer; 0 changes nothing. Work of a few
+/// microseconds is done sooner alone.
+class thread_limit {
 public:
-  explicit single_thread(bool wanted);
-  ~single_thread();
-  single_thread(const single_thread&) = delete;
-  single_thread& operator=(const single_thread&) = delete;
+  explicit thread_limit(int most);
+  ~thread_limit();
+  thread_limit(const thread_limit&) = delete;
+  thread_limit& operator=(const thread_limit&) = delete;
 
 private:
-  const int before_; // 0: nothing is changed
+  const int before_;
+  int of_libraries_ = 0; // OpenMP's own limit before; 0: nothing is changed
 };
 
 } // namespace troupe

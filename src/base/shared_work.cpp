@@ -6,8 +6,10 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <new>
+#include <omp.h>
 #include <thread>
 #include <utility>
 
@@ -28,6 +30,23 @@ struct shared_ranges {
   }
 };
 
+/// Waits in short steps for another thread, first awake, then leaving the core to it: it may have none.
+class short_wait {
+public:
+  void step() noexcept {
+    constexpr int awake_steps = 500; // about 20 µs
+    if (steps_ < awake_steps) {
+      ++steps_;
+      cpu_relax();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+
+private:
+  int steps_ = 0;
+};
+
 /// Where one thread shares. A thread that has seen `open` is counted in `helpers` until it is done: helpers count
 /// themselves first, and the thread that shares closes first, then waits for them. Both in the one order that all
 /// threads agree on.
@@ -35,32 +54,46 @@ struct alignas(64) place_to_share {
   std::atomic<bool> taken{false};
   std::atomic<shared_ranges*> open{nullptr};
   std::atomic<int> helpers{0};
+  std::atomic<int> seats{0}; // for helpers
 
   bool take() { return !taken.load(std::memory_order_relaxed) && !taken.exchange(true, std::memory_order_acquire); }
 
   void close() {
     open.store(nullptr);
-    while (helpers.load() != 0)
-      cpu_relax();
+    for (short_wait wait; helpers.load() != 0;)
+      wait.step();
     taken.store(false, std::memory_order_release);
   }
 
-  void help() noexcept {
+  /// Returns whether there was a seat at an open place.
+  bool help() noexcept {
     if (!open.load(std::memory_order_relaxed))
-      return;
-    ++helpers;
-    if (shared_ranges* ranges = open.load())
+      return false;
+    const bool seated = ++helpers <= seats;
+    shared_ranges* const ranges = seated ? open.load() : nullptr;
+    if (ranges)
       ranges->take();
     --helpers;
+    return ranges != nullptr;
   }
 };
 
-std::array<place_to_share, 8> places;
+using places_to_share = std::array<place_to_share, 8>;
+places_to_share places; // for all threads that help
+places_to_share loops;  // for those that do nothing else
+
+place_to_share* free_place(places_to_share& all) {
+  const auto place = std::find_if(all.begin(), all.end(), [](auto& each) { return each.take(); });
+  return place == all.end() ? nullptr : place;
+}
 
 /// As long as it lives, ranges are open at a place. If it ends before they do, the rest is left out.
 class opened {
 public:
-  opened(place_to_share& place, shared_ranges& ranges) : place_(place), ranges_(ranges) { place_.open.store(&ranges_); }
+  opened(place_to_share& place, shared_ranges& ranges, int seats) : place_(place), ranges_(ranges) {
+    place_.seats = seats;
+    place_.open.store(&ranges_);
+  }
   ~opened() {
     ranges_.next = ranges_.count;
     place_.close();
@@ -99,54 +132,88 @@ private:
 
 left_for_others left;
 
+bool help_with_loops() noexcept {
+  bool helped = false;
+  for (place_to_share& each : loops)
+    helped |= each.help();
+  return helped;
+}
+
 /// Threads that sleep until they are woken. They end with the process: nothing joins them, which a child of a fork
 /// could not.
 class helping_threads {
 public:
   /// Wakes all, after making those that are missing to `count`.
   void wake(size_t count) {
-    {
+    if (made_ < count) {
       const std::scoped_lock lock(growing_);
-      for (; made_ < std::min<size_t>(count, cores_ / 2); ++made_)
+      for (; made_ < count; ++made_)
         std::thread([this, seen = calls_.load()] { run(seen); }).detach();
     }
     ++calls_;
     calls_.notify_all();
   }
 
-private:
-  [[noreturn]] void run(uint32_t seen) {
-    for (;; look(seen))
-      calls_.wait(seen);
+  /// The same for a loop, which is open already: a thread that is awake sees it.
+  void wake_for_loop(size_t count) {
+    if (awake_ < count)
+      wake(count);
   }
 
-  /// Helps until there has been no call for a while.
+  unsigned cores() const { return cores_; }
+
+private:
+  [[noreturn]] void run(uint32_t seen) {
+    omp_set_num_threads(1); // what a range calls may not start a team of its own
+    for (;;) {
+      calls_.wait(seen);
+      do
+        look(seen);
+      while (help_with_loops()); // one that was opened when this thread still counted as awake
+    }
+  }
+
+  /// Helps until there has been no call and no loop for a while.
   void look(uint32_t& seen) {
+    using std::chrono::steady_clock;
     constexpr unsigned many_cores = 8; // fewer are wanted by others
-    const auto awake = std::chrono::milliseconds(cores_ >= many_cores ? 5 : 0);
-    std::chrono::steady_clock::time_point until;
+    constexpr auto after_loop = std::chrono::microseconds(100);
+    const auto after_call = cores_ >= many_cores ? std::chrono::milliseconds(5) : after_loop;
     const awake_thread helping;
+    ++awake_;
+    steady_clock::time_point until;
+    short_wait wait;
     do {
+      if (help_with_loops()) {
+        until = std::max(until, steady_clock::now() + after_loop);
+        wait = {};
+      }
       if (const uint32_t now = calls_; now != seen) {
         seen = now;
-        until = std::chrono::steady_clock::now() + awake;
+        until = steady_clock::now() + after_call;
+        wait = {};
       }
       help();
-      cpu_relax();
-    } while (std::chrono::steady_clock::now() < until);
+      wait.step();
+    } while (steady_clock::now() < until);
+    --awake_;
   }
 
   const unsigned cores_ = std::max(std::thread::hardware_concurrency(), 2u);
   std::mutex growing_;
-  size_t made_ = 0;
+  std::atomic<size_t> made_{0}, awake_{0};
   std::atomic<uint32_t> calls_{0};
 };
 
-void wake_helpers(int for_each_place) {
+helping_threads& helpers() {
   static helping_threads& all = *new helping_threads; // outlives whatever ends before its threads do
+  return all;
+}
+
+void wake_helpers(int for_each_place) {
   const auto sharing =
       std::count_if(places.begin(), places.end(), [](const auto& each) { return each.open.load() != nullptr; });
-  all.wake(static_cast<size_t>(sharing * for_each_place));
+  helpers().wake(std::min(static_cast<size_t>(sharing * for_each_place), size_t{helpers().cores() / 2}));
 }
 
 } // namespace
@@ -154,16 +221,27 @@ void wake_helpers(int for_each_place) {
 void share_work(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body, int woken,
                 const std::function<void()>& between) {
   shared_ranges ranges{count, grain, body};
-  const auto place =
-      count > grain ? std::find_if(places.begin(), places.end(), [](auto& each) { return each.take(); }) : places.end();
-  if (place == places.end()) {
+  place_to_share* const place = count > grain ? free_place(places) : nullptr;
+  if (!place) {
     ranges.take(between);
     return;
   }
-  const opened to_others(*place, ranges);
+  const opened to_others(*place, ranges, std::numeric_limits<int>::max());
   if (woken > 0)
     wake_helpers(woken);
   ranges.take(between);
+}
+
+void share_loop(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body, int helpers_wanted) {
+  shared_ranges ranges{count, grain, body};
+  place_to_share* const place = count > grain && helpers_wanted > 0 ? free_place(loops) : nullptr;
+  if (!place) {
+    ranges.take();
+    return;
+  }
+  const opened to_others(*place, ranges, helpers_wanted);
+  helpers().wake_for_loop(static_cast<size_t>(helpers_wanted));
+  ranges.take();
 }
 
 void let_go(std::shared_ptr<const void> last) noexcept {

@@ -21,6 +21,7 @@ public:
     info_.processor = "cpu";
     info_.description = cpu_model_name();
     info_.memory_bytes = info_.total_bytes = usable_memory_bytes();
+    const thread_limit limit(options_.threads);
     info_.units = thread_count();
     info_.host_memory = true;
     info_.prefers_channels_last = true;
@@ -32,6 +33,7 @@ public:
   bool may_hang() const override { return false; }
 
   void install(bound_plan_ptr bound, device_index self) override {
+    const thread_limit limit(options_.threads);
     const uint64_t id = bound->id;
     const uint64_t layout = bound->layout->id;
     auto prepared = prepare_plan(std::move(bound), self, resources_);
@@ -46,6 +48,7 @@ public:
   void submit(chunk_work work, chunk_done done) override {
     chunk_result result;
     const int64_t start = now_ns();
+    const thread_limit limit(options_.threads);
     try {
       run(work, result);
     } catch (const error& e) {
@@ -152,7 +155,7 @@ private:
       poison_outputs(p, operands, step);
     const kernel_run r{pointers_.data(), pointers_.data() + step.inputs, allocated_.data()};
     const node& call = p.bound->source->program->nodes[step.call];
-    const single_thread alone(step.is_small);
+    const thread_limit alone(step.is_small ? 1 : 0);
     try {
       step.run->run(r);
     } catch (const error& e) {

@@ -18,6 +18,8 @@ struct cpu_device_options {
   /// Where large outputs are, so that the GPUs of this process read them without a copy; null: in memory of the
   /// device's own.
   std::shared_ptr<host_block_pool> blocks;
+  /// Threads that a kernel may use, the device's own included; 0: as many as `thread_count` says.
+  int threads = 0;
 };
 
 /// Makes a CPU device called `name`.

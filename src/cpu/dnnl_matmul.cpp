@@ -1,14 +1,7 @@
-// Matrix products through oneDNN. A constant B is packed once if the product has enough rows to pay for it.
-//
-// 1 × 1 convolutions that add a residual are products here, too: oneDNN 2.6 has no fast convolution that adds another
-// operand (64 to 256 channels of 56 × 56: 0.48 instead of 0.58 ms).
-#include "cpu/conv_call.hpp"
+// Matrix products through oneDNN: those that are not of one constant matrix, or are scaled.
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/product.hpp"
-#include "ops/window.hpp"
-
-#include <algorithm>
 
 namespace troupe {
 namespace {
@@ -107,26 +100,6 @@ kernel_ptr make_dnnl_matmul(const kernel_request& r) {
   if (!p || p->batch.size() > 4)
     return nullptr;
   return dnn::try_make([&] { return std::make_unique<dnnl_matmul_kernel>(r, *p); });
-}
-
-kernel_ptr make_pointwise_conv(const kernel_request& r) {
-  const operand &x = r.inputs[0], &w = r.inputs[1], &y = r.outputs[0];
-  if (!r.has_input(3) || !is_channels_last_conv(r) || volume(w.dims) != x.dims[1] * y.dims[1])
-    return nullptr;
-  // Every output pixel is made of the input pixel at its place: without strides, equal sizes leave no room for pads.
-  const window_spec window = parse_window(r.call.attrs, shape(w.dims.begin() + 2, w.dims.end()));
-  if (std::ranges::any_of(window.strides, [](int64_t s) { return s != 1; }) ||
-      !std::equal(x.dims.begin() + 2, x.dims.end(), y.dims.begin() + 2, y.dims.end()))
-    return nullptr;
-  product_call p;
-  p.m = volume(y.dims) / y.dims[1];
-  p.n = y.dims[1];
-  p.k = x.dims[1];
-  p.trans_b = true;
-  p.act = parse_activation(r.call.attrs);
-  p.bias = r.has_input(2) ? 2 : SIZE_MAX;
-  p.residual = 3;
-  return dnn::try_make([&] { return std::make_unique<dnnl_matmul_kernel>(r, p); });
 }
 
 } // namespace troupe

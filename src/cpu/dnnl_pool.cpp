@@ -1,5 +1,4 @@
-// Pooling through oneDNN: MaxPool (values only; bytes too) and AveragePool, plain or channels-last. What it does not do
-// well: pool.cpp.
+// Pooling through oneDNN: MaxPool of bytes (values only) and AveragePool of floats. Others: pool.cpp.
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
 #include "ops/onnx/pool.hpp"
@@ -70,15 +69,11 @@ window_spec window_of(const kernel_request& r) {
 
 } // namespace
 
-kernel_ptr make_dnnl_max_pool(const kernel_request& r) {
-  const bool global = r.call.op_type == "GlobalMaxPool";
-  return make_pool(r, dnnl::algorithm::pooling_max, global ? plane_window(r.inputs[0].dims) : window_of(r));
-}
-
 kernel_ptr make_dnnl_pool(const kernel_request& r) {
   const dtype type = r.inputs[0].type;
   if (r.call.op_type == "MaxPool")
-    return type == dtype::int8 || type == dtype::uint8 ? make_dnnl_max_pool(r) : nullptr;
+    return type == dtype::int8 || type == dtype::uint8 ? make_pool(r, dnnl::algorithm::pooling_max, window_of(r))
+                                                       : nullptr;
   // It adds one after the other, and an error grows with the terms.
   constexpr double most_terms = 1024;
   const window_spec spec = window_of(r);

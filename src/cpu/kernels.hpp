@@ -10,21 +10,25 @@ kernel_ptr make_dnnl_conv(const kernel_request& request);
 kernel_ptr make_dnnl_conv_transpose(const kernel_request& request);
 /// 3 × 3 convolutions of channels-last values and constant weights, with fewer products. winograd_conv.cpp
 kernel_ptr make_winograd_conv(const kernel_request& request);
+/// Convolutions by constant weights in one group with channels-last outputs. panel_conv.cpp
+kernel_ptr make_panel_conv(const kernel_request& request);
+/// Convolutions of channels-last values channel by channel, by constant weights. depthwise_conv.cpp
+kernel_ptr make_depthwise_conv(const kernel_request& request);
 /// ConvTranspose whose windows tile the output of channels-last values. tiling_deconv.cpp
 kernel_ptr make_tiling_deconv(const kernel_request& request);
 /// MatMul, Gemm and troupe.MatMul of float operands. dnnl_matmul.cpp
 kernel_ptr make_dnnl_matmul(const kernel_request& request);
-/// 1 × 1 convolutions of channels-last values and constant weights that add a residual. dnnl_matmul.cpp
+/// The same by one constant matrix, and 1 × 1 convolutions of channels-last values by constant weights.
+/// panel_matmul.cpp
+kernel_ptr make_panel_matmul(const kernel_request& request);
 kernel_ptr make_pointwise_conv(const kernel_request& request);
 /// MatMul, Gemm and troupe.MatMul with few rows: bound by reading the right operand, which is used as it is. gemv.cpp
 kernel_ptr make_gemv(const kernel_request& request);
 /// MaxPool of bytes, AveragePool of small windows. dnnl_pool.cpp
 kernel_ptr make_dnnl_pool(const kernel_request& request);
-/// MaxPool and GlobalMaxPool of bytes, or of floats among which there is neither NaN nor −inf; null for what oneDNN has
-/// no kernel for. dnnl_pool.cpp
-kernel_ptr make_dnnl_max_pool(const kernel_request& request);
-/// MaxPool and GlobalMaxPool of floats. pool.cpp
+/// MaxPool and GlobalMaxPool of floats; AveragePool of small windows of channels-last floats. pool.cpp
 kernel_ptr make_max_pool(const kernel_request& request);
+kernel_ptr make_pixel_mean(const kernel_request& request);
 /// GlobalAveragePool of floats. pool.cpp
 kernel_ptr make_plane_mean(const kernel_request& request);
 /// Elementwise operators and chains of them. elementwise.cpp

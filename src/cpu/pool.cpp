@@ -1,14 +1,16 @@
-// Maxima of windows and planes, and means of planes, of floats, plain or channels-last. oneDNN's maxima drop NaN and
-// take the lowest finite number for −inf, so that elements are looked at first; its means add floats one after the
-// other, which loses three digits of a large plane.
+// Maxima of windows and planes, and means of planes, of floats, plain or channels-last, and means of windows of
+// channels-last floats. oneDNN's maxima drop NaN and take the lowest finite number for −inf; its means of planes add
+// floats one after the other, which loses three digits of a large plane.
 #include "ops/onnx/pool.hpp"
 #include "base/parallel.hpp"
 #include "base/round_up.hpp"
+#include "cpu/float_vector.hpp"
 #include "cpu/kernels.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace troupe {
@@ -23,27 +25,21 @@ inline float larger(float a, float b) {
   return b > a || b != b ? b : a;
 }
 
-/// Whether oneDNN's maxima of these are right: no NaN, no −inf.
-bool all_ordinary(const float* x, int64_t count) {
-  std::atomic<bool> ordinary = true;
-  parallel_for(count, floats_read, [&](int64_t begin, int64_t end) {
-    constexpr float lowest = std::numeric_limits<float>::lowest();
-    int low = 0;
-#pragma omp simd reduction(| : low)
-    for (int64_t i = begin; i < end; ++i)
-      low |= !(x[i] >= lowest);
-    if (low)
-      ordinary = false;
-  });
-  return ordinary;
-}
-
 /// y[i] = larger(y[i], x[i · Step])
 template <int64_t Step>
 void take_larger(const float* x, float* y, int64_t count) {
 #pragma omp simd
   for (int64_t i = 0; i < count; ++i)
     y[i] = larger(y[i], x[i * Step]);
+}
+
+/// Calls `f(row)` with each input row under output line (od, oh), `row` counted in rows of the plane.
+template <class F>
+void for_rows(const window_axes& axes, int64_t od, int64_t oh, F f) {
+  const auto& [d, h, w] = axes;
+  for (int64_t td = d.first_tap(od); td < d.last_tap(od); ++td)
+    for (int64_t th = h.first_tap(oh); th < h.last_tap(oh); ++th)
+      f((d.start(od) + td * d.dilation) * h.in + h.start(oh) + th * h.dilation);
 }
 
 void take_larger(const float* x, int64_t step, float* y, int64_t count) {
@@ -55,44 +51,28 @@ void take_larger(const float* x, int64_t step, float* y, int64_t count) {
     y[i] = larger(y[i], x[i * step]);
 }
 
-class max_pool_kernel final : public kernel {
+/// Maxima of windows of plain floats.
+class line_max_kernel final : public kernel {
 public:
-  max_pool_kernel(const shape& x, const window_axes& axes, bool channels_last, kernel_ptr ordinary)
-      : images_(x[0]), channels_(x[1]), axes_(axes), channels_last_(channels_last), ordinary_(std::move(ordinary)) {}
+  line_max_kernel(const shape& x, const window_axes& axes) : planes_(x[0] * x[1]), axes_(axes) {}
 
   void run(const kernel_run& r) override {
     const window_axis &d = axes_[0], &h = axes_[1], &w = axes_[2];
-    if (ordinary_ && all_ordinary(r.input<float>(0), images_ * channels_ * d.in * h.in * w.in))
-      return ordinary_->run(r);
-    const int64_t parts = channels_last_ ? 1 : channels_, width = channels_last_ ? channels_ : 1;
-    const int64_t in = d.in * h.in * w.in * width, out = w.out * width, lines = d.out * h.out;
-    const int64_t read = std::max<int64_t>(1, in / lines);
-    parallel_for(images_ * parts * lines, std::max<int64_t>(1, floats_read / read), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const float* x = r.input<float>(0) + i / lines * in;
-        float* y = r.output<float>(0) + i * out;
-        const int64_t od = i % lines / h.out, oh = i % h.out;
-        channels_last_ ? pool_pixels(x, y, od, oh) : pool_line(x, y, od, oh);
-      }
+    const int64_t in = d.in * h.in * w.in, lines = d.out * h.out, read = std::max<int64_t>(1, in / lines);
+    parallel_for(planes_ * lines, std::max<int64_t>(1, floats_read / read), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        pool_line(r.input<float>(0) + i / lines * in, r.output<float>(0) + i * w.out, i % lines / h.out,
+                  i % lines % h.out);
     });
   }
 
 private:
-  /// Calls `f(row)` with each input row under output line (od, oh), `row` counted in rows of the plane.
-  template <class F>
-  void for_rows(int64_t od, int64_t oh, F f) const {
-    const auto& [d, h, w] = axes_;
-    for (int64_t td = d.first_tap(od); td < d.last_tap(od); ++td)
-      for (int64_t th = h.first_tap(oh); th < h.last_tap(oh); ++th)
-        f((d.start(od) + td * d.dilation) * h.in + h.start(oh) + th * h.dilation);
-  }
-
-  /// Plain: the maxima of the columns under the line first, then those of its windows.
+  /// The maxima of the columns under the line first, then those of its windows.
   void pool_line(const float* x, float* y, int64_t od, int64_t oh) const {
     const window_axis& w = axes_[2];
     thread_local std::vector<float> columns;
     columns.assign(static_cast<size_t>(w.in), minus_infinity);
-    for_rows(od, oh, [&](int64_t row) { take_larger<1>(x + row * w.in, columns.data(), w.in); });
+    for_rows(axes_, od, oh, [&](int64_t row) { take_larger<1>(x + row * w.in, columns.data(), w.in); });
     std::fill_n(y, w.out, minus_infinity);
     for (int64_t t = w.first_tap(w.out - 1); t < w.last_tap(0); ++t) {
       const int64_t at = t * w.dilation - w.pad_begin; // of output 0
@@ -103,20 +83,75 @@ private:
     }
   }
 
-  void pool_pixels(const float* x, float* y, int64_t od, int64_t oh) const {
-    const window_axis& w = axes_[2];
-    std::fill_n(y, w.out * channels_, minus_infinity);
-    for_rows(od, oh, [&](int64_t row) {
-      for (int64_t ow = 0; ow < w.out; ++ow)
-        for (int64_t t = w.first_tap(ow); t < w.last_tap(ow); ++t)
-          take_larger<1>(x + (row * w.in + w.start(ow) + t * w.dilation) * channels_, y + ow * channels_, channels_);
+  const int64_t planes_;
+  const window_axes axes_;
+};
+
+enum class pooling : uint8_t { maximum, mean, mean_with_padding };
+
+/// Windows of channels-last floats: some channels of one output pixel at a time.
+template <pooling Kind>
+class pixel_pool_kernel final : public kernel {
+public:
+  pixel_pool_kernel(const shape& x, const window_axes& axes) : images_(x[0]), channels_(x[1]), axes_(axes) {}
+
+  void run(const kernel_run& r) override {
+    const window_axis &d = axes_[0], &h = axes_[1], &w = axes_[2];
+    const int64_t in = d.in * h.in * w.in * channels_, lines = d.out * h.out;
+    const int64_t read = std::max<int64_t>(1, in / lines);
+    parallel_for(images_ * lines, std::max<int64_t>(1, floats_read / read), [&](int64_t begin, int64_t end) {
+      thread_local std::vector<const float*> rows;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t od = i % lines / h.out, oh = i % lines % h.out;
+        const float* const x = r.input<float>(0) + i / lines * in;
+        rows.clear();
+        for_rows(axes_, od, oh, [&](int64_t row) { rows.push_back(x + row * w.in * channels_); });
+        pool_line(rows, terms(d, od) * terms(h, oh), r.output<float>(0) + i * w.out * channels_);
+      }
     });
+  }
+
+private:
+  /// Returns the taps that count in a mean.
+  static int64_t terms(const window_axis& a, int64_t o) {
+    if (Kind == pooling::mean_with_padding)
+      return std::min(a.kernel, ceil_div(a.in + a.pad_end - a.start(o), a.dilation));
+    return a.last_tap(o) - a.first_tap(o);
+  }
+
+  void pool_line(const std::vector<const float*>& rows, int64_t row_terms, float* y) const {
+    for (int64_t ow = 0; ow < axes_[2].out; ++ow, y += channels_) {
+      const float scale = 1.f / static_cast<float>(row_terms * terms(axes_[2], ow));
+      int64_t c = 0;
+      for (; c + float_lanes <= channels_; c += float_lanes)
+        pool<float_vector>(rows, ow, c, scale, y + c);
+      for (; c < channels_; ++c)
+        pool<float>(rows, ow, c, scale, y + c);
+    }
+  }
+
+  template <class Lanes>
+  void pool(const std::vector<const float*>& rows, int64_t ow, int64_t channel, float scale, float* y) const {
+    const window_axis& w = axes_[2];
+    const int64_t first = w.first_tap(ow), last = w.last_tap(ow);
+    Lanes made = Lanes{} + (Kind == pooling::maximum ? minus_infinity : 0.f);
+    for (const float* row : rows)
+      for (int64_t t = first; t < last; ++t) {
+        const Lanes x = *reinterpret_cast<const Lanes*>(row + (w.start(ow) + t * w.dilation) * channels_ + channel);
+        if constexpr (Kind == pooling::maximum) {
+          made = x > made ? x : made;
+          made = x != x ? x : made; // NaN wins
+        } else {
+          made += x;
+        }
+      }
+    if constexpr (Kind != pooling::maximum)
+      made *= scale;
+    *reinterpret_cast<Lanes*>(y) = made;
   }
 
   const int64_t images_, channels_;
   const window_axes axes_;
-  const bool channels_last_;
-  const kernel_ptr ordinary_; // oneDNN's, for ordinary elements; null if it has none
 };
 
 class plane_mean_kernel final : public kernel {
@@ -194,6 +229,14 @@ bool takes_planes(const kernel_request& r) {
          volume(y.dims) != 0 && r.layout_of(x) == r.layout_of(y);
 }
 
+/// Whether a window has no pixel at all.
+bool has_empty_window(const window_axis& a) {
+  for (int64_t o = 0; o < a.out; ++o)
+    if (a.first_tap(o) >= a.last_tap(o))
+      return true;
+  return false;
+}
+
 } // namespace
 
 kernel_ptr make_max_pool(const kernel_request& r) {
@@ -201,8 +244,26 @@ kernel_ptr make_max_pool(const kernel_request& r) {
   if (!takes_planes(r) || x.size() > 5)
     return nullptr;
   const window_spec spec = r.call.op_type == "GlobalMaxPool" ? plane_window(x) : parse_pool(r.call.attrs, x.size());
-  return std::make_unique<max_pool_kernel>(x, bind_window(spec, std::span(x).subspan(2)),
-                                           r.layout_of(r.inputs[0]) == layout::channels_last, make_dnnl_max_pool(r));
+  const window_axes axes = bind_window(spec, std::span(x).subspan(2));
+  if (r.layout_of(r.inputs[0]) == layout::channels_last)
+    return std::make_unique<pixel_pool_kernel<pooling::maximum>>(x, axes);
+  return std::make_unique<line_max_kernel>(x, axes);
+}
+
+kernel_ptr make_pixel_mean(const kernel_request& r) {
+  const shape& x = r.inputs[0].dims;
+  if (!takes_planes(r) || x.size() > 5 || r.layout_of(r.inputs[0]) != layout::channels_last)
+    return nullptr;
+  const window_spec spec = parse_pool(r.call.attrs, x.size());
+  constexpr double most_terms = 1024; // added one after the other: an error grows with them
+  if (std::accumulate(spec.kernel.begin(), spec.kernel.end(), 1.0, std::multiplies()) > most_terms)
+    return nullptr;
+  const window_axes axes = bind_window(spec, std::span(x).subspan(2));
+  if (std::ranges::any_of(axes, has_empty_window))
+    return nullptr;
+  if (r.call.attrs.integer("count_include_pad", 0) != 0)
+    return std::make_unique<pixel_pool_kernel<pooling::mean_with_padding>>(x, axes);
+  return std::make_unique<pixel_pool_kernel<pooling::mean>>(x, axes);
 }
 
 kernel_ptr make_plane_mean(const kernel_request& r) {

@@ -102,7 +102,7 @@ private:
       return;
     }
     const bool small = is_small(n, request);
-    const single_thread alone(small); // oneDNN asks for the threads it will use
+    const thread_limit alone(small ? 1 : 0); // oneDNN asks for the threads it will use
     chosen_kernel chosen = choose_kernel(request);
     prepared_step step{.run = std::move(chosen.run), .kernel_name = chosen.name, .call = index};
     step.first_operand = static_cast<uint32_t>(out.operands.size());

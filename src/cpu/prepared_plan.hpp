@@ -17,7 +17,7 @@ struct prepared_step {
   /// Range in `prepared_chunk::operands`: inputs, then outputs.
   uint32_t first_operand = 0;
   uint32_t inputs = 0, outputs = 0;
-  bool is_small = false; // for one thread (see `single_thread`)
+  bool is_small = false; // for one thread (see `thread_limit`)
 };
 
 /// A value that gets a tensor of its own in every run: it leaves the device, or holds strings.

@@ -9,6 +9,7 @@
 // has a second part, since its candidate needs r ∘ h of all units, unless `linear_before_reset` takes r ∘ (h · Rᵀ).
 #include "base/parallel.hpp"
 #include "cpu/dnnl_compat.hpp"
+#include "cpu/float_vector.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/vector_math.hpp"
 #include "ops/pack.hpp"
@@ -36,36 +37,31 @@ struct layer_sizes {
 };
 
 constexpr int64_t panel_units = 64;
-using floats16 = float __attribute__((vector_size(64), aligned(4), may_alias));
-#ifdef __AVX512F__
-constexpr int batch_at_once = 4; // with four vectors each, half of the registers
-#else
-constexpr int batch_at_once = 1;
-#endif
+constexpr int batch_at_once = float_lanes == 16 ? 4 : 1; // half of the registers
 
 /// sums[b][j] += Σ_i h[b][i] · r[i][j] for the units j of a panel.
 template <int Batch>
 void add_panel(const float* h, int64_t hidden, const float* r, float* sums, int64_t sums_step) {
-  constexpr int vectors = panel_units / 16;
-  floats16 s[Batch][vectors];
+  constexpr int vectors = panel_units / float_lanes;
+  float_vector s[Batch][vectors];
 #pragma GCC unroll 4
   for (int b = 0; b < Batch; ++b)
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (int v = 0; v < vectors; ++v)
-      s[b][v] = reinterpret_cast<const floats16*>(sums + b * sums_step)[v];
+      s[b][v] = reinterpret_cast<const float_vector*>(sums + b * sums_step)[v];
   for (int64_t i = 0; i < hidden; ++i) {
-    const auto* row = reinterpret_cast<const floats16*>(r + i * panel_units);
+    const auto* row = reinterpret_cast<const float_vector*>(r + i * panel_units);
 #pragma GCC unroll 4
     for (int b = 0; b < Batch; ++b)
-#pragma GCC unroll 4
+#pragma GCC unroll 16
       for (int v = 0; v < vectors; ++v)
         s[b][v] += h[b * hidden + i] * row[v];
   }
 #pragma GCC unroll 4
   for (int b = 0; b < Batch; ++b)
-#pragma GCC unroll 4
+#pragma GCC unroll 16
     for (int v = 0; v < vectors; ++v)
-      reinterpret_cast<floats16*>(sums + b * sums_step)[v] = s[b][v];
+      reinterpret_cast<float_vector*>(sums + b * sums_step)[v] = s[b][v];
 }
 
 /// The same for a panel of all units, of which `count` are computed.

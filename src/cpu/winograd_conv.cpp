@@ -1,20 +1,21 @@
 // 3 × 3 convolutions of channels-last floats by minimal filtering (winograd.hpp): Y = act(conv(X, W) + B + residual),
 // for constant weights and many channels, in about half of the time of a direct one. Patches are transformed,
-// multiplied by oneDNN and transformed back, one block of tiles after the other, so that products stay in the cache.
+// multiplied (panel_product.hpp) and transformed back, one block of tiles after the other, so that products stay in the
+// cache.
 //
 // Results are within 2e-6 of the exact ones (relative L2; direct sums within 2e-7). A run whose elements are not even
 // enough for that (`are_even`) is done by the direct kernel, which is made then.
 #include "base/parallel.hpp"
 #include "base/round_up.hpp"
 #include "cpu/conv_call.hpp"
-#include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
+#include "cpu/panel_product.hpp"
 #include "cpu/winograd.hpp"
+#include "ops/pack.hpp"
 #include "ops/window.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace troupe {
@@ -23,10 +24,8 @@ namespace {
 
 /// What a block's patches and products should take: cores' caches have them.
 constexpr int64_t block_bytes = int64_t{4} << 20;
-/// Floats a thread should transform.
-constexpr int64_t floats_each = 32 * 1024;
-
-constexpr float infinity = std::numeric_limits<float>::infinity();
+/// Floats a thread should transform, and tiles of which it computes a point at once.
+constexpr int64_t floats_each = 32 * 1024, rows_at_once = 4 * panel_rows;
 
 struct conv_sizes {
   int64_t images, channels, filters;
@@ -77,13 +76,11 @@ typename filtering<Tile>::tile_pixels tile_at(const conv_sizes& s, float* y, con
 }
 
 /// The limits of an activation that has no more; nullopt for others.
-std::optional<ending> ending_of(const activation& act) {
-  switch (act.code) {
-    case scalar_code::same: return ending{nullptr, false, -infinity, infinity};
-    case scalar_code::relu: return ending{nullptr, false, 0, infinity};
-    case scalar_code::clip: return ending{nullptr, false, act.alpha, act.beta};
-    default: return std::nullopt;
-  }
+std::optional<ending> ending_of(activation act) {
+  const value_limits limits = take_limits(act);
+  if (act.code != scalar_code::same)
+    return std::nullopt;
+  return ending{nullptr, false, limits.low, limits.high};
 }
 
 template <int64_t Tile>
@@ -93,19 +90,15 @@ public:
       : request_(r), sizes_(s), end_(end) {
     const int64_t most = std::max<int64_t>(1, block_bytes / (points * (s.channels + s.filters) * bytes_of_float));
     block_ = ceil_div(s.tiles(Tile), ceil_div(s.tiles(Tile), most));
-    const shape patches{points, block_, s.channels}, filters{points, s.channels, s.filters},
-        products{points, block_, s.filters};
-    const auto desc = dnn::matmul(dnn::engine(), dnn::describe(patches), dnn::describe_any(filters), {},
-                                  dnn::describe(products), dnn::user_scratchpad());
-    product_ = dnn::call(dnnl::matmul(desc), desc.scratchpad_desc(), r.resources.scratch);
-    v_ = product_.add(DNNL_ARG_SRC, dnn::describe(patches));
-    m_ = product_.add(DNNL_ARG_DST, dnn::describe(products));
-    weights_ = dnn::pack(r.resources.weights, form::transform_filters(r.inputs[1].constant), dnn::describe(filters),
-                         desc.weights_desc());
-    product_.add(DNNL_ARG_WEIGHTS, desc.weights_desc(), weights_->data());
-    patches_at_ = round_up(static_cast<int64_t>(desc.scratchpad_desc().get_size()), alignment);
-    products_at_ = patches_at_ + round_up(volume(patches) * bytes_of_float, alignment);
-    r.resources.scratch.reserve(products_at_ + volume(products) * bytes_of_float);
+    const int64_t panels = ceil_div(s.filters, panel_columns);
+    weights_ =
+        r.resources.weights.get(pack(form::transform_filters(r.inputs[1].constant), {points, s.channels, s.filters},
+                                     {0, 2, 1, 2}, {points, panels, s.channels, panel_columns}));
+    for (int64_t p = 0; p < points; ++p)
+      products_.emplace_back(weights_, s.filters, std::vector<int64_t>{0}, s.channels, activation{},
+                             p * panels * s.channels * panel_columns);
+    products_at_ = round_up(points * block_ * s.channels * bytes_of_float, alignment);
+    r.resources.scratch.reserve(products_at_ + points * block_ * s.filters * bytes_of_float);
   }
 
   /// Whether the weights allow it: each output has all of its filter's, so that they need not be even, only finite in
@@ -118,9 +111,7 @@ public:
 
   void run(const kernel_run& r) override {
     auto* scratch = static_cast<std::byte*>(request_.resources.scratch.data());
-    auto *v = reinterpret_cast<float*>(scratch + patches_at_), *m = reinterpret_cast<float*>(scratch + products_at_);
-    product_.set(v_, v);
-    product_.set(m_, m);
+    auto *v = reinterpret_cast<float*>(scratch), *m = reinterpret_cast<float*>(scratch + products_at_);
     end_.bias = request_.has_input(2) ? r.input<float>(2) : nullptr;
     magnitudes found;
     for (int64_t first = 0; first < sizes_.tiles(Tile); first += block_) {
@@ -129,7 +120,7 @@ public:
       const int64_t seen = (first + count) * points * sizes_.channels;
       if (first + count == sizes_.tiles(Tile) && !are_even(found, seen))
         return run_directly(r);
-      product_.run();
+      multiply(v, count, m);
       transform_out(m, first, count, end_.has_residual ? r.input<float>(3) : nullptr, r.output<float>(0));
     }
   }
@@ -150,6 +141,23 @@ private:
     return std::accumulate(patches_.begin(), patches_.end(), magnitudes());
   }
 
+  /// The products of the first `count` tiles of a block.
+  void multiply(const float* v, int64_t count, float* m) const {
+    const int64_t parts = ceil_div(count, rows_at_once);
+    parallel_for(points * parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t point = i / parts, row = count * (i % parts) / parts, last = count * (i % parts + 1) / parts;
+        const panel_product& product = products_[static_cast<size_t>(point)];
+        product.run({.x = v + (point * block_ + row) * sizes_.channels,
+                     .step = sizes_.channels,
+                     .rows = last - row,
+                     .residual = nullptr,
+                     .y = m + (point * block_ + row) * sizes_.filters},
+                    0, product.panels(), nullptr);
+      }
+    });
+  }
+
   void transform_out(const float* m, int64_t first, int64_t count, const float* residual, float* y) const {
     parallel_for(count, grain(sizes_.filters), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
@@ -162,26 +170,19 @@ private:
 
   void run_directly(const kernel_run& r) {
     if (!direct_)
-      direct_ = make_dnnl_conv(request_);
-    expects(direct_ != nullptr, "oneDNN has no direct convolution");
-    std::vector<const void*> in(r.in, r.in + request_.inputs.size());
-    weight_cache::handle w;
-    if (direct_->reads(1)) {
-      w = request_.resources.weights.get(request_.inputs[1].constant);
-      in[1] = w->data();
-    }
-    direct_->run({in.data(), r.out, r.allocated});
+      direct_ = make_panel_conv(request_);
+    expects(direct_ != nullptr, "there is no direct convolution");
+    direct_->run(r);
   }
 
   const kernel_request request_;
   const conv_sizes sizes_;
   ending end_;
-  int64_t block_;                   // tiles
-  std::vector<magnitudes> patches_; // of a block
-  dnn::call product_;
-  size_t v_ = 0, m_ = 0;
+  int64_t block_;                       // tiles
+  std::vector<magnitudes> patches_;     // of a block
+  std::vector<panel_product> products_; // by point
   weight_cache::handle weights_;
-  int64_t patches_at_ = 0, products_at_ = 0; // in the scratch buffer, after the product's own
+  int64_t products_at_ = 0; // in the scratch buffer, after the patches
   kernel_ptr direct_;
 };
 
@@ -231,7 +232,7 @@ kernel_ptr make_winograd_conv(const kernel_request& r) {
   const auto tile = winograd::best_tile(s);
   if (!tile)
     return nullptr;
-  return dnn::try_make([&] { return *tile == 4 ? winograd::make<4>(r, s, *end) : winograd::make<2>(r, s, *end); });
+  return *tile == 4 ? winograd::make<4>(r, s, *end) : winograd::make<2>(r, s, *end);
 }
 
 } // namespace troupe

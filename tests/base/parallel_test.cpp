@@ -1,10 +1,15 @@
 // Work and copies that several threads share.
 #include "base/parallel.hpp"
+#include "base/usable_cores.hpp"
 
 #include "support/catch.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <mutex>
+#include <sched.h>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -21,6 +26,98 @@ TEST_CASE("parallel ranges cover everything once, and their first exception come
     CHECK(std::all_of(seen.begin(), seen.end(), [](const auto& n) { return n == 1; }));
   }
   CHECK_THROWS_AS(parallel_for(100, 1, [](int64_t, int64_t) { throw std::runtime_error("no"); }), std::runtime_error);
+}
+
+TEST_CASE("a loop has as many threads as the limit says, and one inside of it", "[base]") {
+  for (const int most : {1, 2, 3}) {
+    const thread_limit limit(most);
+    CHECK(thread_count() == most);
+    std::mutex mutex;
+    std::set<std::thread::id> seen;
+    std::atomic<int> inside{0}, nested{0}, at_once{0}, most_at_once{0};
+    for (int loop = 0; loop < 50; ++loop)
+      parallel_for(64, 1, [&](int64_t begin, int64_t end) {
+        inside = std::max<int>(inside, thread_count());
+        const int now = ++at_once;
+        for (int before = most_at_once; before < now && !most_at_once.compare_exchange_weak(before, now);)
+          ;
+        parallel_for(end - begin, 1, [&](int64_t first, int64_t last) { nested += static_cast<int>(last - first); });
+        std::this_thread::sleep_for(std::chrono::microseconds(20)); // others come meanwhile
+        --at_once;
+        const std::scoped_lock lock(mutex);
+        seen.insert(std::this_thread::get_id());
+      });
+    CHECK(inside == 1);
+    CHECK(nested == 50 * 64);
+    CHECK(most_at_once <= most);
+    if (most == 1)
+      CHECK(seen == std::set<std::thread::id>{std::this_thread::get_id()});
+  }
+}
+
+TEST_CASE("a limit of threads ends where its scope does, and an inner one does not raise it", "[base]") {
+  const int before = thread_count();
+  {
+    const thread_limit two(2);
+    const thread_limit more(5), unchanged(0);
+    CHECK(thread_count() == 2);
+  }
+  CHECK(thread_count() == before);
+}
+
+TEST_CASE("loops of several threads at once cover everything once", "[base]") {
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 12; ++c) // more than there are places
+    callers.emplace_back([&wrong] {
+      const thread_limit limit(3);
+      for (int loop = 0; loop < 200; ++loop) {
+        std::atomic<int64_t> sum{0};
+        parallel_for(100, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            sum += i;
+        });
+        wrong += sum != 4950;
+      }
+    });
+  for (std::thread& each : callers)
+    each.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("the thread that calls a loop does all of it if no other comes", "[base]") {
+  // Helpers that sleep in their first range cannot hold up what they have not taken.
+  const auto caller = std::this_thread::get_id();
+  const thread_limit limit(4);
+  std::atomic<int> by_caller{0}, helpers{0};
+  parallel_for(400, 1, [&](int64_t begin, int64_t end) {
+    if (std::this_thread::get_id() != caller) {
+      ++helpers;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      return;
+    }
+    by_caller += static_cast<int>(end - begin);
+  });
+  CHECK(helpers <= 3);
+  CHECK(by_caller >= 400 - 3 * 25);
+}
+
+TEST_CASE("usable cores are those of the process's affinity", "[base]") {
+  cpu_set_t all;
+  REQUIRE(sched_getaffinity(0, sizeof(all), &all) == 0);
+  CHECK(usable_cores() >= 1);
+  CHECK(usable_cores() <= CPU_COUNT(&all));
+  int first = 0;
+  while (!CPU_ISSET(first, &all))
+    ++first;
+  std::thread([&] { // of this thread alone
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    REQUIRE(sched_setaffinity(0, sizeof(one), &one) == 0);
+    CHECK(usable_cores() == 1);
+  })
+      .join();
 }
 
 TEST_CASE("a copy by several threads copies all bytes and no other", "[base]") {

@@ -126,6 +126,7 @@ option_uses shared_uses(const surroundings& here) {
           {"--insecure", {}},
           {"--memory", {"cpu=1GiB", {}}},
           {"--kernels", {"now", {}}},
+          {"--threads", {"1", {}}},
           {"--policy", {"round-robin", {}}},
           {"--policy-plugin", {test_plugins() + "/my_policy.so", {}}},
           {"--pin", {"*=cpu", {}}},
