@@ -98,10 +98,16 @@ int peer_timeline::export_semaphore() const {
   return made;
 }
 
+/// A driver that has no memory for the question says nothing about the value: it is asked again.
 void peer_timeline::wait(uint64_t value) const {
   const VkSemaphore semaphore = semaphore_.get();
   const VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, nullptr, 0, 1, &semaphore, &value};
-  while (!is_kept(value) && !is_lost() && vkWaitSemaphores(context_->get(), &info, slice_ns) == VK_TIMEOUT) {
+  while (!is_kept(value) && !is_lost()) {
+    const VkResult result = vkWaitSemaphores(context_->get(), &info, slice_ns);
+    if (result == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST) // the maker's waiter hears of that, too
+      return;
+    if (result != VK_TIMEOUT)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }
 

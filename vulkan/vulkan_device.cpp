@@ -132,7 +132,10 @@ public:
   std::function<void()> if_lost() override {
     if (!peers_.available())
       return nullptr;
-    return [own = peers_.own()] { own->lose(); };
+    return [own = std::weak_ptr(peers_.own())] { // its end ends the waits for it, too
+      if (const auto still = own.lock())
+        still->lose();
+    };
   }
 
   device_stats stats() const override {
