@@ -65,11 +65,7 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
         if (device < options_.devices.size())
           tell([&](session_machine& m) { m.on(device, answer); });
       }),
-      in([this](const chunk_begun& begun) {
-        machine_->on(begun);
-        if (machine_->has_commands())
-          carry_out_all();
-      }),
+      in([this](const chunk_begun& begun) { machine_->on(begun); }),
       in([this](chunk_ended& ended) {
         machine_->on(ended); // needs no time, whose reading costs a tenth of a chunk
         carry_out_all();

@@ -7,8 +7,6 @@
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
-#include <algorithm>
-
 namespace troupe::actors {
 
 void device_health::leave(std::string because, const std::shared_ptr<const void>& need) {
@@ -166,15 +164,6 @@ bool submit(pointer self, chunk_work work, const chunk_teller& tell) {
   return !why.failed();
 }
 
-/// Peers wait for what the session sends when it hears this: rather than wake a thread for it, this one runs the session.
-void tell_begun(pointer self, chunk_begun begun, bool peers_wait) {
-  const auto to = caf::actor_cast<begin_sink>(self->current_sender());
-  if (peers_wait && has_own_thread(self))
-    send_here(to, std::move(begun), run_on::lent, self->ctrl());
-  else
-    answer(self, to, std::move(begun));
-}
-
 void submit_all(pointer self, run_chunks& request) {
   // Answers come from threads of the device, or from this one, which then has nothing to do. Not of failures: they are
   // told under a lock.
@@ -187,13 +176,12 @@ void submit_all(pointer self, run_chunks& request) {
   };
   for (chunk_work& work : request.works) {
     chunk_begun begun{work.execution, work.chunk, {}};
-    const bool peers_wait = std::ranges::any_of(work.downloads, [](const auto& v) { return v->may_be_promised(); });
     if (!submit(self, std::move(work), tell))
       return;
     if (self->state.owned)
       begun.made = self->state.owned->take_made_ahead();
     if (!begun.made.empty())
-      tell_begun(self, std::move(begun), peers_wait);
+      answer(self, caf::actor_cast<begin_sink>(self->current_sender()), std::move(begun));
   }
   if (own_thread && self->state.stays_awake)
     self->state.awake_until = std::chrono::steady_clock::now() + look_time;

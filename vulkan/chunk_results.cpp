@@ -43,20 +43,16 @@ void poison_results(const recorded_chunk& r) {
   r.download_staging.flush(0, r.download_staging.bytes());
 }
 
-std::vector<uint32_t> promise_values(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
-                                     const std::shared_ptr<peer_timeline>& own, run_values& values) {
-  std::vector<uint32_t> made;
+void promise_values(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
+                    const std::shared_ptr<peer_timeline>& own, run_values& values) {
   if (values.promised.empty())
-    return made;
+    return;
   values.peers.signalled = own->next();
   const auto when = std::make_shared<const peer_arrival>(own, values.peers.signalled.value);
   for (uint32_t i = 0; i < values.promised.size(); ++i)
-    if (values.promised[i]) {
+    if (values.promised[i])
       values.work.downloads[i]->promise(promised_tensor(c.downloads[i], bound, r, values, i), when,
                                         values.kept.empty() ? nullptr : values.kept[i]);
-      made.push_back(i);
-    }
-  return made;
 }
 
 int64_t fill_downloads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,

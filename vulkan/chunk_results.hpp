@@ -9,10 +9,9 @@ namespace troupe::vulkan {
 void poison_results(const recorded_chunk& r);
 
 /// Promises the values that `prepare_copies` has found can be (`run_values::promised`), and says in `values.peers` what
-/// the submission is to signal. Returns their positions among the downloads. A submission that fails leaves promises
-/// of which no session has heard.
-std::vector<uint32_t> promise_values(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
-                                     const std::shared_ptr<peer_timeline>& own, run_values& values);
+/// the submission is to signal. Nobody reads them before that has been submitted.
+void promise_values(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
+                    const std::shared_ptr<peer_timeline>& own, run_values& values);
 
 /// Fills all others when the chunk is complete, in tensors that `make` makes where they were staged. Returns the bytes
 /// that have come to the host's memory, those of promised values included.

@@ -85,10 +85,6 @@ struct chunk_commands {
   end_stamp end; // of the last of them
 };
 
-/// The most bytes that a chunk promises: what is larger is copied beside other work, by its own lane, and its time is
-/// hardly the host's.
-inline constexpr int64_t most_promised_bytes = int64_t{4} << 20;
-
 /// Prepares the copies of `values.work`, a run of `bound`: finds where uploads are, and which peers to wait for, makes
 /// the tensors of the downloads, chooses `values.lanes` and what can be promised, and records what is not recorded.
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,

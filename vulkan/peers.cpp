@@ -1,5 +1,9 @@
 #include "vulkan/peers.hpp"
 
+#include "base/cpu_relax.hpp"
+#include "base/shared_work.hpp"
+#include "vulkan/device_choice.hpp"
+
 #include <algorithm>
 #include <unistd.h>
 
@@ -29,10 +33,25 @@ semaphore_handle make_timeline(const device_context& context, bool exported) {
   return {context.get(), made};
 }
 
+/// A thread that waits for another's submission looks for it as long as that mostly takes; then it looks now and then,
+/// since a plan may be installed there first.
+constexpr auto look_time = std::chrono::milliseconds(2);
+constexpr auto pause_time = std::chrono::microseconds(50);
+
 const peer_arrival& as_peers(const arrival_ref& when) {
   const auto* const known = dynamic_cast<const peer_arrival*>(when.get());
   expects(known != nullptr, "a value was promised to a GPU that does not know how");
   return *known;
+}
+
+/// Whether a value is there, or promised by work that has been submitted.
+bool can_be_read(const moved_value& value) {
+  if (!value.may_be_promised())
+    return true; // it was there when the chunk was sent
+  if (!value.is_told())
+    return false;
+  const arrival_ref& when = value.promised_for();
+  return !when || as_peers(when).is_submitted();
 }
 
 } // namespace
@@ -107,7 +126,7 @@ void peer_timeline::wait(uint64_t value) const {
     if (result == VK_SUCCESS || result == VK_ERROR_DEVICE_LOST) // the maker's waiter hears of that, too
       return;
     if (result != VK_TIMEOUT)
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      std::this_thread::sleep_for(pause_time);
   }
 }
 
@@ -163,6 +182,21 @@ void peers::add_wait(const arrival_ref& when, peer_links& links) {
 void peers::wait(const arrival_ref& when) {
   const peer_arrival& promised = as_peers(when);
   promised.maker()->wait(promised.value());
+}
+
+bool peers::await(const chunk_work& work) const {
+  const bool looks = is_hardware(context_->facts()) && has_spare_cores();
+  const auto sleeps_from = std::chrono::steady_clock::now() + (looks ? look_time : std::chrono::milliseconds(0));
+  for (const value_ref& value : work.uploads)
+    while (!can_be_read(*value)) {
+      if (work.stop && work.stop->load(std::memory_order_relaxed))
+        return false;
+      if (std::chrono::steady_clock::now() < sleeps_from)
+        cpu_relax();
+      else
+        std::this_thread::sleep_for(pause_time);
+    }
+  return true;
 }
 
 void peers::release_lost() {

@@ -2,24 +2,26 @@
 //
 // Each GPU of a set (`device_info::peer_set`) has a timeline for the others, whose semaphore they import
 // (VK_KHR_external_semaphore_fd). A chunk that makes values for peers signals its next value when it is complete; what
-// it makes goes to blocks of the host's memory, which all of them import. The values are promised as soon as the work
-// is on its queue (`moved_value::promise`): a peer's work that reads them waits for the timeline's value.
+// it makes goes to blocks of the host's memory, which all of them import. It promises the values as soon as it knows
+// where they will be (`moved_value::promise`): a peer's work that reads them waits for the timeline's value.
 //
-// - Nothing waits for what has not been submitted: a promise is told after the submission that keeps it. So waits lead
-//   back in time, never in a circle, whatever the order of chunks on the queues, and a chunk that is cancelled, refused
-//   or never sent keeps no other from going on.
+// - A chunk is sent after those whose values it reads, but may come to its device before these come to theirs. Then
+//   the device's thread waits until they have been submitted (`peers::await`), or their run is stopped. It waits for
+//   chunks that were sent before, so that threads never wait in a circle (run/chunk_batches.hpp).
+// - So no work waits for what has not been submitted: waits of GPUs lead back in time, never in a circle, whatever the
+//   order of chunks on the queues. A chunk that is cancelled, refused or never sent keeps no other from going on.
 // - The lane for work alone signals, in the order of its submissions: values only grow. A value of a submission that
 //   was refused is left out.
 // - The own timelines of a GPU's lanes stay its own: that a chunk is complete is never told by what others can signal.
-// - A GPU that is lost keeps no promise. Each that finds it lost says so first (`lose`), then has the host signal all that
-//   was promised; its chunks that end after that count as lost. So values that a peer may have read too early are of
-//   chunks that are not complete, and what the peer makes of them is not either (plan/cut/ready_set.hpp).
+// - A GPU that is lost keeps no promise. Each that finds it lost says so first (`lose`), then has the host signal all
+//   that was promised; its chunks that end after that count as lost. So values that a peer may have read too early are
+//   of chunks that are not complete, and what the peer makes of them is not either (plan/cut/ready_set.hpp).
 // - A semaphore lives, with the VkDevice that made it, until the last GPU that has imported it ends.
 //
 // Proven before: see peer_proof.hpp. Memory of another GPU is never imported.
 #pragma once
 
-#include "device/moved_value.hpp"
+#include "device/device.hpp"
 #include "vulkan/timeline.hpp"
 
 #include <map>
@@ -42,6 +44,10 @@ public:
   /// Returns what the next submission is to signal.
   semaphore_value next() { return {semaphore_.get(), ++last_}; }
 
+  /// The work has been submitted that signals this value; by the device's thread, in the order of the values.
+  void submitted(uint64_t value) { submitted_ = value; }
+  bool is_submitted(uint64_t value) const { return submitted_ >= value; }
+
   /// The chunk is complete that signals this value: nothing need wait for it. Called by the waiter, in the order of the
   /// values.
   void keep(uint64_t value) { kept_ = value; }
@@ -60,7 +66,7 @@ private:
 
   std::shared_ptr<const device_context> context_;
   semaphore_handle semaphore_; // ends before its device
-  std::atomic<uint64_t> last_{0}, kept_{0};
+  std::atomic<uint64_t> last_{0}, submitted_{0}, kept_{0};
   std::atomic<bool> lost_{false};
   mutable std::mutex mutex_;          // of the imports, and of exporting
   std::vector<peer_import*> imports_; // those that live
@@ -73,6 +79,8 @@ public:
 
   const std::shared_ptr<peer_timeline>& maker() const { return maker_; }
   uint64_t value() const { return value_; }
+  /// Whether work can wait for it, or need not.
+  bool is_submitted() const { return maker_->is_submitted(value_) || maker_->is_lost(); }
   /// Whether the bytes are there, or never will be.
   bool is_over() const { return maker_->is_kept(value_) || maker_->is_lost(); }
 
@@ -98,6 +106,9 @@ public:
   void add_wait(const arrival_ref& when, peer_links& links);
   /// Blocks until the bytes are there.
   static void wait(const arrival_ref& when);
+  /// Blocks until the values that a chunk reads are there, or promised by work that has been submitted. Returns false
+  /// if the run was stopped before.
+  bool await(const chunk_work& work) const;
 
   /// Signals what lost peers have promised, once more: one that still works may have undone that. For any thread.
   void release_lost();

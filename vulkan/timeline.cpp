@@ -110,7 +110,9 @@ submission timeline::submit(std::span<const VkCommandBuffer> commands, completio
     check(signal(own, own.last), "vkQueueSubmit");
   semaphore_list before = others_than(own, after), signals;
   std::ranges::for_each(peers.awaited, [&](const semaphore_value& each) { before.add(each); });
-  if (!idle || !done || ends_ == end_signal::semaphore)
+  // Where a semaphore interrupts the host in any case, another costs less than a submission of its own would for the
+  // next one in the lane.
+  if (!idle || !done || ends_ == end_signal::semaphore || peers.signalled.semaphore)
     end = {};
   const uint64_t value = own.last + 1;
   if (!end.queries)

@@ -99,6 +99,8 @@ public:
     try {
       if (work.stop && work.stop->load(std::memory_order_relaxed))
         fail(errc::cancelled, "the run was cancelled");
+      if (!peers_.await(work))
+        fail(errc::cancelled, "the run was cancelled while it waited for another GPU");
       run(work, done);
     } catch (const std::exception& e) {
       // After what is in flight: completions keep the order of submission.
@@ -203,6 +205,15 @@ private:
       slot.chunks.erase(std::ranges::min_element(slot.chunks, {}, [](const auto& entry) { return entry.second.used; }));
   }
 
+  static const installed_chunk& chunk_of(const gpu_program& program, const chunk_work& work) {
+    const auto chunk = program.chunks.find(work.chunk);
+    expects(chunk != program.chunks.end(), "the GPU was sent a chunk that is not its own");
+    const installed_chunk& c = chunk->second;
+    expects(work.uploads.size() == c.uploads.size() && work.downloads.size() == c.downloads.size(),
+            "the GPU was sent a wrong number of values");
+    return c;
+  }
+
   void run(chunk_work& request, const chunk_done& done) {
     auto values = std::make_shared<run_values>();
     values->work = std::move(request);
@@ -212,12 +223,7 @@ private:
     std::optional<grown_caches> caches = take_caches_ahead(residents_, binding, work);
     const cache_way way = caches || grows_in_place(residents_, binding, work) ? cache_way::in_place : cache_way::copied;
     prepare_way(binding, way);
-    const gpu_program& program = *binding.ways.at(static_cast<size_t>(way)).on->program;
-    const auto chunk = program.chunks.find(work.chunk);
-    expects(chunk != program.chunks.end(), "the GPU was sent a chunk that is not its own");
-    const installed_chunk& c = chunk->second;
-    expects(work.uploads.size() == c.uploads.size() && work.downloads.size() == c.downloads.size(),
-            "the GPU was sent a wrong number of values");
+    const installed_chunk& c = chunk_of(*binding.ways.at(static_cast<size_t>(way)).on->program, work);
     if (!installations::has_slot(binding, way, work.slot))
       residents_.reclaim();
     program_slot& slot = installed_.slot_of(binding, way, work.slot);
@@ -233,7 +239,7 @@ private:
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
     row_copies_.submit(values->before, queue_);
     made_ahead_ = leave_caches(std::move(*caches), binding, work);
-    std::ranges::copy(promise_values(c, bound, r, peers_.own(), *values), std::back_inserter(made_ahead_));
+    promise_values(c, bound, r, peers_.own(), *values);
     const bool lost = queue_.submissions() + 1 >= options_.lose_at;
     if (lost) // it keeps no promise
       values->peers.signalled.semaphore = VK_NULL_HANDLE;
@@ -250,6 +256,8 @@ private:
       submit_chunk(queue_, commands, *values, *slot.last, [=, this, &binding, &c, &r, &slot](VkResult result) {
         end(complete(c, *binding.bound, r, slot.memory, *values, lost ? VK_ERROR_DEVICE_LOST : result));
       });
+      if (!values->promised.empty())
+        peers_.own()->submitted(values->peers.signalled.value);
     } catch (const std::exception& e) {
       // Parts of it may be on their way: until those are complete, the GPU uses what the run does.
       made_ahead_.clear();

@@ -2,8 +2,9 @@
 // actor is its only caller and calls it from one thread at a time.
 //
 // Order: chunks run in the order of `submit`. `submit` never blocks on the device's work if the device is asynchronous
-// (GPU); a device that computes on the calling thread (CPU) completes inside `submit`. Either way `done` is called
-// exactly once for each submitted chunk, in submission order, from any thread.
+// (GPU), but may wait until a peer has begun what was sent to it before; a device that computes on the calling thread
+// (CPU) completes inside `submit`. Either way `done` is called exactly once for each submitted chunk, in submission
+// order, from any thread.
 //
 // Errors: install throws; a chunk's failure is in its `chunk_result`, never an exception from `submit`.
 #pragma once
@@ -46,8 +47,9 @@ struct chunk_work {
   /// Arena slot: executions in flight on bound plans of one layout have different slots, counted from 0. A bound plan
   /// may see only some of them.
   uint32_t slot = 0;
-  /// What the chunk reads, by upload: filled, where `moved_value::reaches` this device. The bytes of a promised one may
-  /// not be there yet: the device waits for them (`moved_value::promised_for`).
+  /// What the chunk reads, by upload: filled, where `moved_value::reaches` this device; or to be filled by a peer, which
+  /// was sent the chunk that makes it before. Then this device waits for the peer to tell of it (`is_told`), unless the
+  /// run is stopped, and for the bytes (`promised_for`).
   std::vector<value_ref> uploads;
   /// What it makes, by download: for the device to fill before it calls `done`. Those of a chunk that failed are
   /// not read.
@@ -103,8 +105,7 @@ public:
   virtual void submit(chunk_work work, chunk_done done) = 0;
 
   /// Returns those downloads of the chunk that was submitted last, by position, which `submit` filled itself although
-  /// the chunk may not be complete: what stays on the device, and what is promised to peers. The others are not to be
-  /// looked at before `done`.
+  /// the chunk may not be complete: what stays on the device. The others are not to be looked at before `done`.
   virtual std::vector<uint32_t> take_made_ahead() { return {}; }
 
   /// An execution has been stopped: its chunks that are queued or running need not be finished, but are answered. For

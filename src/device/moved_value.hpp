@@ -6,18 +6,20 @@
 // no bytes, only learns that they are there, and lets go of a value as soon as its last reader has been sent: the
 // readers keep it.
 //
-// A device may promise a value to its peers (`are_peers`): it says where the bytes will be when it has the work to make
-// them, and when they are there (`arrival`). Chunks on peers are sent from then on; all others read the value when its
-// chunk has ended, as ever.
+// A chunk on a peer (`are_peers`) may be sent before the value is there, after the chunk that makes it. Then the
+// reader's device waits until the maker's has told of the value (`is_told`). That one may promise it: it says where the
+// bytes will be when it has the work to make them, and when they are there (`arrival`).
 //
-// Thread-safety: a value is filled before the chunk that makes it is answered, or is said to have begun, and read by
-// chunks that are sent after that: the messages order the two. What a device says too late, of an attempt that is over, fills a value that
-// has no reader: another attempt has values of its own.
+// Thread-safety: a value is filled before the chunk that makes it is answered, and read by chunks that are sent after
+// the answer: the messages order the two. Peers, which are sent earlier, ask `is_told`. What a device says too late, of
+// an attempt that is over, fills a value that has no reader: another attempt has values of its own.
 #pragma once
 
 #include "base/error.hpp"
 #include "device/resident.hpp"
 #include "plan/device_info.hpp"
+
+#include <atomic>
 
 namespace troupe {
 
@@ -69,7 +71,7 @@ public:
       : wanted_(wanted), comes_here_(comes_here), may_be_promised_(may_be_promised) {}
   /// A value that is there: in the host's memory, on a device, or both.
   explicit moved_value(tensor host, device_tensor resident = nullptr)
-      : host_(std::move(host)), resident_(std::move(resident)) {}
+      : told_(true), host_(std::move(host)), resident_(std::move(resident)) {}
 
   /// Where the device that makes it leaves it. Devices that compute in the host's memory leave all there.
   bool goes_to_host() const { return wanted_ != destination::device; }
@@ -78,26 +80,24 @@ public:
   /// caller. If not, devices of other hosts leave what goes to the host's memory in their own host's (`fill_away`);
   /// where it is read, it is asked for.
   bool comes_here() const { return comes_here_; }
-  /// Whether a chunk on a peer reads it, which can be sent as soon as it is promised.
+  /// Whether a chunk on a peer reads it, which may have been sent before the value is there.
   bool may_be_promised() const { return may_be_promised_; }
 
   /// Says where the bytes are; once.
-  void fill(tensor host, device_tensor resident = nullptr) {
-    expects(!filled(), "a value was made twice");
-    host_ = std::move(host);
-    resident_ = std::move(resident);
-  }
+  void fill(tensor host, device_tensor resident = nullptr) { tell(std::move(host), std::move(resident)); }
   /// The same for a value of another host; `host`: its bytes, if they come here.
   void fill_away(away_value_ref away, tensor host = {}, device_tensor resident = nullptr) {
-    fill(std::move(host), std::move(resident));
     away_ = std::move(away);
+    tell(std::move(host), std::move(resident));
   }
   /// Says where the bytes will be, in the host's memory, before they are there; once, instead of `fill`.
   void promise(tensor host, arrival_ref when, device_tensor resident = nullptr) {
-    fill(std::move(host), std::move(resident));
     arrival_ = std::move(when);
+    tell(std::move(host), std::move(resident));
   }
   bool filled() const { return host_.defined() || resident_ || away_; }
+  /// Returns whether one of these has been called, to any thread: what it said can be read from then on.
+  bool is_told() const { return std::atomic_ref(told_).load(std::memory_order_acquire); }
 
   // -- of a value that is filled
   dtype type() const { return host_.defined() ? host_.type() : away_ ? away_->type() : resident_->type(); }
@@ -127,9 +127,17 @@ public:
   }
 
 private:
+  void tell(tensor host, device_tensor resident) {
+    expects(!told_, "a value was made twice");
+    host_ = std::move(host);
+    resident_ = std::move(resident);
+    std::atomic_ref(told_).store(true, std::memory_order_release);
+  }
+
   const destination wanted_ = destination::host;
   const bool comes_here_ = true;
   const bool may_be_promised_ = false;
+  mutable bool told_ = false; // through std::atomic_ref: values are moved into the vectors that hold them
   tensor host_;
   device_tensor resident_;
   away_value_ref away_;
@@ -137,5 +145,8 @@ private:
 };
 
 using value_ref = std::shared_ptr<moved_value>;
+
+/// The most bytes that a chunk promises: what is larger is copied beside other work, and its time is hardly the host's.
+inline constexpr int64_t most_promised_bytes = int64_t{4} << 20;
 
 } // namespace troupe

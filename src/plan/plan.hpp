@@ -46,8 +46,8 @@ struct chunk {
   std::vector<value_id> uploads;
   /// Values that go to the host after the last node: model outputs and values other devices or segments need.
   std::vector<value_id> downloads;
-  /// Chunks that must be complete (other devices), begun (peers) or submitted (the same device) before this one is
-  /// submitted; ascending.
+  /// Chunks that must be complete (other devices) or submitted (the same device, peers) before this one is submitted;
+  /// ascending.
   std::vector<chunk_id> predecessors;
   std::vector<chunk_id> dependents; // ascending
   /// predecessors.size(): what every execution's counter starts from. Roots are found by this, never by running

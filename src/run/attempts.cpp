@@ -1,6 +1,6 @@
 #include "run/attempts.hpp"
 
-#include <algorithm>
+#include "run/chunk_batches.hpp"
 
 namespace troupe {
 
@@ -10,25 +10,11 @@ void attempts::on(const chunk_begun& begun) {
       e->look_ahead(begun);
       s_.ahead.expect_next(*e);
     });
-  begin_peers(begun);
-}
-
-/// Not while other runs are in flight: a chunk that waits keeps its device's later chunks waiting, which may be theirs.
-void attempts::begin_peers(const chunk_begun& begun) {
-  execution* const e = s_.book.find_running(begun.execution);
-  if (!e || s_.book.others_in_flight(e->request()))
-    return;
-  const failure why = capture([&] {
-    e->begin_chunk(begun);
-    dispatch(*e);
-  });
-  if (why.failed())
-    s_.book.end_early(*e, why);
 }
 
 void attempts::on(chunk_ended& ended) {
   execution* const found = s_.book.find(ended.execution);
-  if (!found || !found->end_chunk(ended.chunk))
+  if (!found || !found->in_flight().end(ended.chunk))
     return; // of an attempt that is over, or spurious
   execution& e = *found;
   const size_t device = e.planned()->devices[e.source().chunks[ended.chunk].device];
@@ -154,27 +140,24 @@ std::optional<uint32_t> attempts::take_slot(const execution& e, const bound_plan
   return std::nullopt;
 }
 
+/// Devices wait for peers only if no other run is in flight: a chunk that waits keeps its device's later chunks
+/// waiting, which may be another run's.
 void attempts::dispatch(execution& e) {
   const plan& p = e.source();
-  batches_.resize(std::max(batches_.size(), p.devices.size()));
+  const bool peers_wait = !s_.book.others_in_flight(e.request());
+  chunk_batches ready;
   const failure why = capture([&] {
-    while (std::optional<chunk_work> work = e.take()) {
-      const device_index d = p.chunks[work->chunk].device;
-      if (batches_[d].works.empty())
-        batched_.push_back(d);
-      batches_[d].works.push_back(std::move(*work));
+    while (std::optional<chunk_work> work = e.take(peers_wait)) {
+      const chunk_id id = work->chunk;
+      ready.add(p.chunks[id].device, std::move(*work), e.awaits_peers(id));
     }
   });
   // What was taken counts as sent: it goes out even if the run ends here, and its answers end the execution.
-  std::vector<device_index> to = std::exchange(batched_, {});
-  std::sort(to.begin(), to.end());
-  for (const device_index d : to) {
-    run_chunks batch = std::exchange(batches_[d], {});
+  for (auto& [d, batch] : ready.take())
     if (p.devices[d].kind == device_kind::control)
       s_.controls.begin(e, std::move(batch.works.front()));
     else
       s_.commands.push_back(device_order{e.planned()->devices[d], std::move(batch)});
-  }
   if (why.failed())
     throw error(why.code, why.message);
 }
@@ -244,7 +227,7 @@ void attempts::begin(const begin_body& body, const plan_outcome& made) {
       return start_body(e, place.chunk, std::move(*call), made);
     }
     chunk_result result = s_.controls.finish(e, place.chunk);
-    e.end_chunk(place.chunk);
+    e.in_flight().end(place.chunk);
     complete(e, place.chunk, result);
   });
   if (why.failed())

@@ -33,8 +33,6 @@ private:
   void start_segment(execution& e, uint32_t segment, const plan_outcome& made);
   /// Returns an arena slot for the execution; nullopt if its run waits for memory that others hold.
   std::optional<uint32_t> take_slot(const execution& e, const bound_plan_ptr& bound);
-  /// Sends chunks whose devices wait themselves for what a chunk that has begun makes.
-  void begin_peers(const chunk_begun& begun);
   /// Sends the chunks that are ready.
   void dispatch(execution& e);
   /// Takes that a chunk has made its values.
@@ -49,8 +47,6 @@ private:
   session_parts& s_;
   recovery& otherwise_;
   const completion_mode completion_;
-  std::vector<run_chunks> batches_;   // scratch of `dispatch`, by plan device; empty outside of it …
-  std::vector<device_index> batched_; // … those that are not
 };
 
 } // namespace troupe

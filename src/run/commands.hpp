@@ -131,9 +131,8 @@ struct plan_installed {
   failure why; // set if the install failed; errc::device_lost means that the device is gone
 };
 
-/// A device has begun a chunk of which it knows some values already, though not their bytes: what stays in its memory,
-/// at which the session looks meanwhile, and what it has promised to peers, whose chunks can be sent now. It may come
-/// after `chunk_ended`.
+/// A device has begun a chunk of which it knows some values already, though not their bytes: what stays in its memory.
+/// Only for the session's own good, which looks at them meanwhile. It may come after `chunk_ended`.
 struct chunk_begun {
   execution_id execution = 0;
   chunk_id chunk = 0;

@@ -87,8 +87,9 @@ chunk_result control_chunks::finish(execution& e, chunk_id chunk) {
 }
 
 void control_chunks::forget(execution& e) {
-  std::erase_if(running_,
-                [&](const auto& entry) { return entry.first.execution == e.id() && e.end_chunk(entry.first.chunk); });
+  std::erase_if(running_, [&](const auto& entry) {
+    return entry.first.execution == e.id() && e.in_flight().end(entry.first.chunk);
+  });
 }
 
 std::string control_chunks::name(const execution& e, chunk_id chunk) {

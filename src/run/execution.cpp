@@ -1,7 +1,6 @@
 #include "run/execution.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace troupe {
 namespace {
@@ -17,7 +16,7 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
                      std::optional<chunk_place> purpose)
     : id_(next_id()), request_(std::move(request)), prepared_(std::move(prepared)), purpose_(purpose),
       ready_(source(), mode), values_(*planned(), mode == completion_mode::device),
-      costs_(*planned(), request_->options.trace), sent_(source().chunks.size()), in_flight_(source().devices.size()) {}
+      costs_(*planned(), request_->options.trace), in_flight_(source()) {}
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode)
     : execution(std::move(request), std::move(prepared), mode, std::nullopt) {
@@ -47,7 +46,7 @@ void execution::start(bound_plan_ptr bound, uint32_t slot) {
   ready_.start(bound_->segment, ready_chunks_);
 }
 
-std::optional<chunk_work> execution::take() {
+std::optional<chunk_work> execution::take(bool peers_wait) {
   if (next_ == ready_chunks_.size()) {
     ready_chunks_.clear();
     next_ = 0;
@@ -60,13 +59,12 @@ std::optional<chunk_work> execution::take() {
   costs_.sent(id);
   work.uploads = values_.uploads_of(c);
   work.downloads = values_.downloads_of(c);
-  ready_.sent(id, ready_chunks_);
-  sent_[id] = true; // whatever throws above, it is not sent
-  ++in_flight_[c.device];
+  ready_.sent(id, ready_chunks_, peers_wait && values_.let_peers_wait(c, *bound_));
+  in_flight_.add(id); // whatever throws above, it is not sent
   return work;
 }
 
-void execution::give_inputs(run_request_ptr request, uint32_t slot, std::map<device_index, run_chunks>& works) {
+void execution::give_inputs(run_request_ptr request, uint32_t slot, std::vector<device_batch>& works) {
   request_ = std::move(request);
   slot_ = slot;
   values_.give(*request_);
@@ -78,13 +76,8 @@ void execution::give_inputs(run_request_ptr request, uint32_t slot, std::map<dev
 }
 
 void execution::look_ahead(const chunk_begun& begun) {
-  if (begun.chunk < sent_.size() && sent_[begun.chunk] && !values_.has_handed_on())
+  if (in_flight_.contains(begun.chunk) && !values_.has_handed_on())
     values_.look_ahead(source().chunks[begun.chunk], begun.made, *bound_);
-}
-
-void execution::begin_chunk(const chunk_begun& begun) {
-  if (ready_.is_sent(begun.chunk) && values_.take_promises(source().chunks[begun.chunk], begun.made, *bound_))
-    ready_.begun(begun.chunk, ready_chunks_);
 }
 
 void execution::complete(chunk_id id, chunk_result& result) {
@@ -105,34 +98,6 @@ void execution::count_as_complete(chunk_id id, chunk_result& result) {
   values_.complete(source().chunks[id], *bound_, prepared_.symbols);
   costs_.ended(id, result);
   ready_.completed(id, ready_chunks_);
-}
-
-bool execution::owes_answer(device_index device) const {
-  const auto is_sent = [this](chunk_id id) { return sent_[id]; };
-  for (chunk_id id = 0; id < sent_.size() && in_flight_[device] > 0; ++id)
-    if (const chunk& c = source().chunks[id];
-        sent_[id] && c.device == device && std::ranges::none_of(c.predecessors, is_sent))
-      return true;
-  return false;
-}
-
-bool execution::end_chunk(chunk_id id) {
-  if (id >= sent_.size() || !sent_[id])
-    return false;
-  sent_[id] = false;
-  --in_flight_[source().chunks[id].device];
-  return true;
-}
-
-void execution::forget_device(device_index device) {
-  for (chunk_id id = 0; id < sent_.size(); ++id)
-    if (source().chunks[id].device == device)
-      sent_[id] = false;
-  in_flight_[device] = 0;
-}
-
-bool execution::drained() const {
-  return std::accumulate(in_flight_.begin(), in_flight_.end(), uint32_t{0}) == 0;
 }
 
 std::string describe_chunk(const plan& source, chunk_id chunk) {

@@ -2,10 +2,12 @@
 // receives. Its values and its costs have their own classes.
 //
 // Life: `start` a segment, `take` its ready chunks, `complete` each; when the segment is finished, start the next one.
-// An attempt ends early by `stop`; chunks that devices still hold are then only counted (`drained`).
+// An attempt ends early by `stop`; chunks that devices still hold are then only counted (`in_flight`).
 #pragma once
 
 #include "plan/cut/ready_set.hpp"
+#include "run/chunk_batches.hpp"
+#include "run/chunks_in_flight.hpp"
 #include "run/execution_costs.hpp"
 #include "run/execution_values.hpp"
 #include "run/session_plans.hpp"
@@ -45,30 +47,27 @@ public:
   void start(bound_plan_ptr bound, uint32_t slot);
 
   /// Returns the work of the chunk that has been ready longest, counting it as sent: chunks after it on its device may
-  /// be ready from then on. Nullopt if none is ready.
-  std::optional<chunk_work> take();
+  /// be ready from then on, and with `peers_wait` those on peers of it. Nullopt if none is ready.
+  std::optional<chunk_work> take(bool peers_wait = false);
+  /// Returns whether a chunk that was taken waits, on its device, for chunks on peers that were taken before.
+  bool awaits_peers(chunk_id chunk) const { return ready_.awaits_peers(chunk); }
 
   /// Makes one that has begun before the execution of `request`, on that slot; completes `works`, which it has taken
   /// before.
-  void give_inputs(run_request_ptr request, uint32_t slot, std::map<device_index, run_chunks>& works);
+  void give_inputs(run_request_ptr request, uint32_t slot, std::vector<device_batch>& works);
 
   /// Does what can be done of `complete`, and of collecting what it hands on, before a chunk has ended. Throws as
   /// `complete` does.
   void look_ahead(const chunk_begun& begun);
-
-  /// Takes that a chunk has promised its values to peers of its device: chunks there may be ready from then on. Throws as
-  /// `complete` does.
-  void begin_chunk(const chunk_begun& begun);
 
   /// Takes that a chunk has made its values: other chunks may be ready from then on. If chunks before it, which its
   /// device has waited for itself, have not ended, it counts when they have. Throws `errc::internal` if the values are
   /// not as the plan says.
   void complete(chunk_id chunk, chunk_result& result);
 
-  /// Returns whether the chunk has been sent and not ended; then counts it as ended. False: the message is spurious.
-  bool end_chunk(chunk_id chunk);
-  /// Forgets what a lost device still holds.
-  void forget_device(device_index device);
+  /// What devices hold of this attempt.
+  chunks_in_flight& in_flight() { return in_flight_; }
+  const chunks_in_flight& in_flight() const { return in_flight_; }
 
   bool segment_finished() const { return ready_.finished(); }
   /// Gives up bound plan and slot.
@@ -83,11 +82,6 @@ public:
     stop();
   }
   bool aborted() const { return aborted_; }
-  /// Returns whether no device holds a chunk of this attempt.
-  bool drained() const;
-  bool on_device(device_index device) const { return in_flight_[device] > 0; }
-  /// Returns whether a device holds a chunk that waits for no other chunk.
-  bool owes_answer(device_index device) const;
 
 private:
   /// Without the values of its inputs.
@@ -107,8 +101,7 @@ private:
   execution_values values_;
   execution_costs costs_;
   std::map<chunk_id, chunk_result> early_; // of chunks that have ended before those that their devices waited for
-  std::vector<bool> sent_;                 // by chunk: sent and not ended
-  std::vector<uint32_t> in_flight_;        // by device: chunks sent and not ended
+  chunks_in_flight in_flight_;
   bool aborted_ = false;
 };
 

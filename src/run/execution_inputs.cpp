@@ -79,7 +79,8 @@ std::vector<value_ref> execution_values::uploads_of(const chunk& c) {
   values.reserve(c.uploads.size());
   for (value_id v : c.uploads) {
     const value_ref& value = at(v).made;
-    expects(value ? value->reaches(source_.devices[c.device]) : !is_given_,
+    const bool will_be_told = value && value->may_be_promised() && !value->is_told();
+    expects(will_be_told || (value ? value->reaches(source_.devices[c.device]) : !is_given_),
             "a chunk is ready, but a value that it uploads is not there");
     values.push_back(value ? use(v) : nullptr);
   }

@@ -23,12 +23,19 @@ std::span<const carried_pair> elements(const std::shared_ptr<const std::vector<c
 
 /// Whether a value that is filled can be handed on as it is (`carried_value`).
 bool is_on_device_alone(const moved_value& value) {
-  return value.resident() && !value.has_host() && !value.away();
+  return value.is_told() && value.resident() && !value.has_host() && !value.away();
 }
 
 /// Whether a binding states a value's dims.
 bool has_planned_dims(const bound_plan& bound, value_id v) {
   return bound.source->segment_of_value[v] <= bound.segment;
+}
+
+/// Throws `errc::internal` if a value is not as the plan says.
+void check_made(const moved_value& made, value_id v, const bound_plan& bound) {
+  expects(made.filled(), "a chunk has not made a value that its plan names");
+  expects(made.type() == bound.source->program->values[v].type, "a chunk made a value of another element type");
+  expects(!has_planned_dims(bound, v) || made.dims() == bound.dims[v], "a chunk made a value of another shape");
 }
 
 /// Returns the name of the device that a value in the host's memory is said to be on.
@@ -103,7 +110,7 @@ value_ref execution_values::value_to_make(value_id v, const std::shared_ptr<std:
 void execution_values::look_ahead(const chunk& c, std::span<const uint32_t> made, const bound_plan& bound) {
   for (const uint32_t i : made) {
     const value_id v = c.downloads.at(i);
-    check_made(v, bound);
+    check_made(*at(v).made, v, bound);
     at(v).is_checked = has_planned_dims(bound, v);
   }
   hand_on();
@@ -129,7 +136,7 @@ void execution_values::hand_on() {
 void execution_values::complete(const chunk& c, const bound_plan& bound, bindings& symbols) {
   for (value_id v : c.downloads)
     if (!at(v).is_checked)
-      check_made(v, bound);
+      check_made(*at(v).made, v, bound);
   for (value_id v : c.downloads) {
     crossing_state& value = at(v);
     if (!value.is_checked) // else its dims are the planned ones
@@ -141,25 +148,17 @@ void execution_values::complete(const chunk& c, const bound_plan& bound, binding
   }
 }
 
-bool execution_values::take_promises(const chunk& c, std::span<const uint32_t> made, const bound_plan& bound) {
-  const auto is_for_peers = [this](value_id v) { return planned_.at(v).to_peers; };
-  std::ptrdiff_t left = std::ranges::count_if(c.downloads, is_for_peers);
-  if (left == 0)
+bool execution_values::let_peers_wait(const chunk& c, const bound_plan& bound) {
+  int64_t bytes = 0;
+  for (value_id v : c.downloads)
+    if (promises_ && planned_.at(v).to_peers)
+      bytes += bytes_of(source_.program->values[v].type, volume(bound.dims[v]));
+  if (bytes == 0 || bytes > most_promised_bytes)
     return false;
-  for (const uint32_t i : made)
-    if (const value_id v = c.downloads.at(i); is_for_peers(v)) {
-      check_made(v, bound);
+  for (value_id v : c.downloads)
+    if (planned_.at(v).to_peers)
       at(v).is_checked = true; // its dims are the planned ones: chunks of the same segment read it
-      --left;
-    }
-  return left == 0;
-}
-
-void execution_values::check_made(value_id v, const bound_plan& bound) const {
-  const moved_value& made = *at(v).made;
-  expects(made.filled(), "a chunk has not made a value that its plan names");
-  expects(made.type() == source_.program->values[v].type, "a chunk made a value of another element type");
-  expects(!has_planned_dims(bound, v) || made.dims() == bound.dims[v], "a chunk made a value of another shape");
+  return true;
 }
 
 void execution_values::fill(const chunk& c, std::span<const tensor> results) const {

@@ -26,7 +26,8 @@ public:
   /// Takes the outputs that a segment's binding knows.
   void start(const bound_plan& bound);
 
-  /// Returns what a chunk reads: values that are there, of which the last reader lets go. Where they are not, null.
+  /// Returns what a chunk reads, of which the last reader lets go: values that are there, or will be
+  /// (`let_peers_wait`). Inputs that have not been given are null.
   std::vector<value_ref> uploads_of(const chunk& c);
   /// Returns what a chunk is to make.
   std::vector<value_ref> downloads_of(const chunk& c);
@@ -35,9 +36,9 @@ public:
 
   /// Takes that a chunk says of these downloads what it has made. Does what can be done of `complete` and `carried`.
   void look_ahead(const chunk& c, std::span<const uint32_t> made, const bound_plan& bound);
-  /// Takes that a chunk's device says of these downloads what it has made or promised. Returns whether all that peers
-  /// read are among them. Throws as `complete` does.
-  bool take_promises(const chunk& c, std::span<const uint32_t> made, const bound_plan& bound);
+  /// Returns whether peers can wait for what a chunk makes for them: it is small enough to be promised. Then they may
+  /// be sent, and let go of it, before the chunk has ended.
+  bool let_peers_wait(const chunk& c, const bound_plan& bound);
   /// Takes that a chunk has made its values; binds the symbols that these state. Throws `errc::internal` if the values
   /// are not as the plan says.
   void complete(const chunk& c, const bound_plan& bound, bindings& symbols);
@@ -79,7 +80,6 @@ private:
   /// Returns a value for the chunk to fill that makes it: one of `together`, which has room for the chunk's, if the run
   /// keeps it and that is not null.
   value_ref value_to_make(value_id v, const std::shared_ptr<std::vector<moved_value>>& together) const;
-  void check_made(value_id v, const bound_plan& bound) const;
   /// Moves what the run hands on to `carried_` if all of it is there, on a device alone, and not wanted elsewhere: so
   /// no reference to it is counted, which the next run's threads do at that time.
   void hand_on();

@@ -85,7 +85,7 @@ void recovery::lose_device(size_t device, const std::string& why) {
   for (execution_id id : s_.book.where([&](const execution& e) { return runs_on(*e.planned(), device); })) {
     execution& e = s_.book.at(id);
     if (const auto index = index_in(*e.planned(), device))
-      e.forget_device(*index);
+      e.in_flight().forget(*index);
     if (e.stopped()) {
       s_.book.drain(e);
     } else if (std::ranges::find(again, e.request()) == again.end()) {

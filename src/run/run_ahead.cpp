@@ -27,12 +27,15 @@ std::unique_ptr<run_ahead> run_ahead::make(prepared_run next, std::shared_ptr<co
   execution& run = *made.run;
   const plan& p = run.source();
   run.start(run.prepared().bound, 0);
-  while (std::optional<chunk_work> work = run.take()) {
-    const device_index d = p.chunks[work->chunk].device;
+  chunk_batches first;
+  while (std::optional<chunk_work> work = run.take(true)) {
+    const chunk_id id = work->chunk;
+    const device_index d = p.chunks[id].device;
     if (p.devices[d].kind == device_kind::control)
       return nullptr;
-    made.sent[d].works.push_back(std::move(*work));
+    first.add(d, std::move(*work), run.awaits_peers(id));
   }
+  made.sent = first.take();
   return std::unique_ptr<run_ahead>(new run_ahead(std::move(made), std::move(pairs), after));
 }
 

@@ -7,6 +7,7 @@
 // Not thread-safe.
 #pragma once
 
+#include "run/chunk_batches.hpp"
 #include "run/execution.hpp"
 
 namespace troupe {
@@ -29,10 +30,10 @@ public:
   /// and dims that it was made for.
   bool is(const run_request& request) const;
 
-  /// What begins: an execution that has taken its first chunks, by device of the plan.
+  /// What begins: an execution that has taken its first chunks.
   struct begun {
     std::unique_ptr<execution> run;
-    std::map<device_index, run_chunks> sent;
+    std::vector<device_batch> sent;
   };
   /// Makes it the run that is asked for, on an arena slot. Called once.
   begun begin(const run_request_ptr& request, uint32_t slot);

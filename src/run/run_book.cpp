@@ -31,7 +31,7 @@ void run_book::end_all(const run_request_ptr& request) {
 void run_book::tell_stopped(const execution& e) {
   const plan& p = e.source();
   for (device_index d = 0; d < p.devices.size(); ++d)
-    if (p.devices[d].kind != device_kind::control && e.on_device(d))
+    if (p.devices[d].kind != device_kind::control && e.in_flight().on_device(d))
       commands_.push_back(device_order{e.planned()->devices[d], stop_execution{e.id()}});
 }
 
@@ -81,7 +81,7 @@ void run_book::leave_segment(execution& e) {
 }
 
 void run_book::drain(execution& e) {
-  if (!e.drained())
+  if (!e.in_flight().empty())
     return;
   leave_segment(e);
   if (e.aborted())

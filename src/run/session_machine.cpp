@@ -53,12 +53,6 @@ void session_machine::start_run(const run_request_ptr& request) {
   settle();
 }
 
-void session_machine::on(const chunk_begun& begun) {
-  attempts_.on(begun);
-  if (has_commands())
-    settle();
-}
-
 void session_machine::on(chunk_ended& ended) {
   attempts_.on(ended);
   settle();
@@ -175,7 +169,7 @@ bool session_machine::use_spare_time() {
 bool session_machine::has_work(size_t device) const {
   return owes_answer(s_, device) || s_.book.has([&](const execution& e) {
     const auto index = index_in(*e.planned(), device);
-    return index && e.owes_answer(*index);
+    return index && e.in_flight().owes_answer(*index);
   });
 }
 

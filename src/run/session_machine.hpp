@@ -38,7 +38,7 @@ public:
 
   void set_time(run_time now) { now_ = now; }
   void start_run(const run_request_ptr& request);
-  void on(const chunk_begun& begun);
+  void on(const chunk_begun& begun) { attempts_.on(begun); }
   void on(chunk_ended& ended);
   void on(size_t device, const plan_installed& answer);
   void on(tensor_fetched& answer);
@@ -64,8 +64,6 @@ public:
 
   /// Swaps `into` with the commands since the last call; its old content is dropped. To be called after each event.
   void take_commands(std::vector<command>& into);
-  /// Returns whether there have been any.
-  bool has_commands() const { return !s_.commands.empty(); }
   /// Does what no answer waits for: frees what the attempt that ended last held, and has the run that is likely to
   /// follow the one that has begun last bound and installed. To be called when the commands are carried out. Returns
   /// whether it has made others.

@@ -78,7 +78,7 @@ void inline_session::run_segment(execution& e, const bound_plan_ptr& bound) {
   while (std::optional<chunk_work> work = e.take()) {
     const chunk_id id = work->chunk;
     chunk_result result = run_chunk(e, *std::move(work));
-    expects(e.end_chunk(id), "a chunk ended that was not sent");
+    expects(e.in_flight().end(id), "a chunk ended that was not sent");
     if (!result.ok())
       throw error(result.code, result.message);
     e.complete(id, result);

@@ -31,8 +31,8 @@ F loaders(const char* name) {
   return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
 }
 
-/// A semaphore that was exported, or one that has imported it. What waits for an import is kept back until its value has
-/// come: the validation layer, which does not know of the other GPU, would take the wait for one that never ends.
+/// A semaphore that was exported, or one that has imported it. What waits for an import is kept back until its value
+/// has come: the validation layer, which does not know of the other GPU, would take the wait for one that never ends.
 struct member {
   VkDevice device = VK_NULL_HANDLE;
   VkSemaphore semaphore = VK_NULL_HANDLE;
@@ -52,7 +52,7 @@ struct kept_submission {
   std::vector<VkCommandBuffer> commands;
 };
 
-std::atomic<bool> enabled{false};
+std::atomic<bool> enabled{false}, waits_are_kept{true};
 std::mutex mutex; // of what follows
 std::list<payload> payloads;
 std::map<int, payload*> by_descriptor;
@@ -75,7 +75,7 @@ payload* imported_by(VkSemaphore semaphore) {
 }
 
 bool has_come(const kept_submission& s) {
-  return std::all_of(s.awaited.begin(), s.awaited.end(), [](const semaphore_value& a) {
+  return !waits_are_kept || std::all_of(s.awaited.begin(), s.awaited.end(), [](const semaphore_value& a) {
     const payload* const p = imported_by(a.semaphore);
     return !p || value_of(p->maker) >= a.value;
   });
@@ -177,7 +177,8 @@ bool has_extension(VkPhysicalDevice device) {
 
 } // namespace
 
-shared_semaphores::shared_semaphores() {
+shared_semaphores::shared_semaphores(bool waits) {
+  waits_are_kept = waits;
   ends = false;
   import_count = early_end_count = 0;
   enabled = true;

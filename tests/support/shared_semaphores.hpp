@@ -1,6 +1,6 @@
 // A driver whose GPUs import each other's timelines, as NVIDIA's does: the test program has functions of its own in
-// front of some of the Vulkan loader's. Lavapipe shares no timelines; here a thread submits what waits for an imported one
-// when the semaphore that was exported has come to the value.
+// front of some of the Vulkan loader's. Lavapipe shares no timelines; here a thread submits what waits for an imported
+// one when the semaphore that was exported has come to the value.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -13,7 +13,8 @@ namespace troupe::test {
 /// As long as one lives, instances that are made list GPUs that share timelines. One at a time.
 class shared_semaphores {
 public:
-  shared_semaphores();
+  /// `waits` false: of a driver that takes the waits of one GPU for another, but does not wait.
+  explicit shared_semaphores(bool waits = true);
   ~shared_semaphores();
   shared_semaphores(const shared_semaphores&) = delete;
   shared_semaphores& operator=(const shared_semaphores&) = delete;

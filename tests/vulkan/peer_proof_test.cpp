@@ -60,6 +60,12 @@ TEST_CASE("two GPUs that share timelines are proven, by hops to and fro", "[vulk
   CHECK(all->messages() == std::vector<std::string>{});
 }
 
+TEST_CASE("two GPUs of which one does not wait for the other are no peers", "[vulkan][peers]") {
+  const shared_semaphores shared(false);
+  const auto all = std::make_shared<const instance>(instance_options{});
+  CHECK_THAT(try_peers(all, {0, 0}), Contains("a GPU did not wait for the other"));
+}
+
 TEST_CASE("GPUs whose driver shares no timelines are no peers, and are not tried", "[vulkan][peers]") {
   std::vector<gpu_snapshot> gpus = three;
   gpus[1].exports_timelines = false;

@@ -45,28 +45,30 @@ void ready_set::release(chunk_id chunk, reader which, std::vector<chunk_id>& rea
     }
 }
 
-void ready_set::sent(chunk_id chunk, std::vector<chunk_id>& ready) {
-  advance(chunk, state::ready, state::sent);
-  if (mode_ == completion_mode::device)
+void ready_set::sent(chunk_id chunk, std::vector<chunk_id>& ready, bool peers_wait) {
+  const bool device_waits = mode_ == completion_mode::device;
+  advance(chunk, state::ready, device_waits && peers_wait ? state::sent_to_peers : state::sent);
+  if (device_waits)
     release(chunk, reader::own, ready);
-}
-
-void ready_set::begun(chunk_id chunk, std::vector<chunk_id>& ready) {
-  if (mode_ == completion_mode::host || states_.at(chunk) != state::sent)
-    return;
-  states_[chunk] = state::begun;
-  release(chunk, reader::peer, ready);
+  if (device_waits && peers_wait)
+    release(chunk, reader::peer, ready);
 }
 
 void ready_set::completed(chunk_id chunk, std::vector<chunk_id>& ready) {
-  const bool has_begun = chunk < states_.size() && states_[chunk] == state::begun;
-  advance(chunk, has_begun ? state::begun : state::sent, state::complete);
+  const bool peers_wait = chunk < states_.size() && states_[chunk] == state::sent_to_peers;
+  advance(chunk, peers_wait ? state::sent_to_peers : state::sent, state::complete);
   --remaining_;
   release(chunk, reader::other, ready);
-  if (!has_begun)
+  if (!peers_wait)
     release(chunk, reader::peer, ready);
   if (mode_ == completion_mode::host)
     release(chunk, reader::own, ready);
+}
+
+bool ready_set::awaits_peers(chunk_id chunk) const {
+  return std::ranges::any_of(plan_.chunks[chunk].predecessors, [&](chunk_id before) {
+    return states_[before] != state::complete && plan_.chunks[before].device != plan_.chunks[chunk].device;
+  });
 }
 
 bool ready_set::awaits_others(chunk_id chunk) const {

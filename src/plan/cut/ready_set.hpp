@@ -1,9 +1,8 @@
 // Which chunks of one execution may be sent to their devices: a pure state machine over an immutable plan.
 //
-// Ordering rule: a chunk is ready when its predecessors on its own device have been sent, those on peers (`are_peers`)
-// have begun, and those on other devices are complete on the host; a device keeps the order in which chunks were sent
-// to it. A chunk has begun when its device says that its peers may wait for it, which it need not say: then they wait
-// until it is complete. With `completion_mode::host` every predecessor must be complete. Roots are found by
+// Ordering rule: a chunk is ready when its predecessors on its own device, and those on peers (`are_peers`) that were
+// sent for peers to wait for, have been sent, and all others are complete on the host; a device keeps the order in
+// which chunks were sent to it. With `completion_mode::host` every predecessor must be complete. Roots are found by
 // `chunk::initial_dependency_count`, so nothing is ever sent twice.
 //
 // A device that waited for a peer which is lost meanwhile has computed with what was not there. So a chunk that has
@@ -24,11 +23,9 @@ public:
   /// Resets the counters for `segment` and appends its roots to `ready`. A segment may have no chunks.
   void start(uint32_t segment, std::vector<chunk_id>& ready);
 
-  /// States that a ready chunk has been sent; appends chunks that this makes ready.
-  void sent(chunk_id chunk, std::vector<chunk_id>& ready);
-
-  /// States that a sent chunk has begun; appends chunks that this makes ready. Nothing if it is complete already.
-  void begun(chunk_id chunk, std::vector<chunk_id>& ready);
+  /// States that a ready chunk has been sent; appends chunks that this makes ready. `peers_wait`: those on peers of its
+  /// device are among them, since these wait for it themselves.
+  void sent(chunk_id chunk, std::vector<chunk_id>& ready, bool peers_wait = false);
 
   /// States that a sent chunk is complete; appends chunks that this makes ready.
   void completed(chunk_id chunk, std::vector<chunk_id>& ready);
@@ -36,8 +33,8 @@ public:
   /// Returns whether a chunk may be sent now.
   bool is_ready(chunk_id chunk) const { return chunk < states_.size() && states_[chunk] == state::ready; }
 
-  /// Returns whether a chunk has been sent and has neither begun nor ended, as far as is known.
-  bool is_sent(chunk_id chunk) const { return chunk < states_.size() && states_[chunk] == state::sent; }
+  /// Returns whether a chunk that is ready has to wait, on its device, for chunks on peers.
+  bool awaits_peers(chunk_id chunk) const;
 
   /// Returns whether some predecessor of a chunk is not complete: then the chunk cannot be, whatever its device says.
   bool awaits_others(chunk_id chunk) const;
@@ -46,7 +43,7 @@ public:
   bool finished() const { return remaining_ == 0; }
 
 private:
-  enum class state : uint8_t { waiting, ready, sent, begun, complete };
+  enum class state : uint8_t { waiting, ready, sent, sent_to_peers, complete };
   /// Whose chunks depend on a chunk.
   enum class reader : uint8_t { own, peer, other };
 

@@ -63,33 +63,30 @@ TEST_CASE("a plan with peers is the same on another host", "[plan][peers][wire]"
   CHECK_THROWS_WITH(verify(moved), Contains("is host_block, but its ends need peer"));
 }
 
-TEST_CASE("a chunk on a peer is ready when what it reads has begun", "[plan][peers]") {
+TEST_CASE("a chunk on a peer is ready when what it reads has been sent", "[plan][peers]") {
   const auto p = to_and_fro(peers(2));
   std::vector<chunk_id> ready;
   ready_set set(*p);
   set.start(0, ready);
-  set.sent(0, ready);
-  CHECK(ready == std::vector<chunk_id>{0}); // sent is not enough: what is never submitted is never waited for
-  CHECK(set.is_sent(0));
-  set.begun(0, ready);
+  set.sent(0, ready, true);
   CHECK(ready == std::vector<chunk_id>{0, 1});
-  set.begun(0, ready); // told twice
-  set.sent(1, ready);
-  set.begun(1, ready);
+  CHECK(set.awaits_peers(1));
+  set.sent(1, ready, true);
   CHECK(ready == std::vector<chunk_id>{0, 1, 2});
-  set.sent(2, ready);
+  set.sent(2, ready, false); // what it makes is too large, say
+  CHECK(ready == std::vector<chunk_id>{0, 1, 2});
   CHECK(set.awaits_others(2));
   CHECK(set.awaits_others(1));
   CHECK(!set.awaits_others(0));
   set.completed(0, ready);
   CHECK(!set.awaits_others(1));
+  CHECK(!set.awaits_peers(1));
   set.completed(1, ready);
   CHECK(!set.awaits_others(2));
   CHECK(ready == std::vector<chunk_id>{0, 1, 2}); // nothing is ready twice
   set.completed(2, ready);
   CHECK(ready == std::vector<chunk_id>{0, 1, 2, 3});
-  set.begun(2, ready); // too late
-  CHECK(ready.size() == 4);
+  CHECK(!set.awaits_peers(3));
 }
 
 TEST_CASE("with completion by the host a chunk on a peer waits for the end", "[plan][peers]") {
@@ -97,8 +94,7 @@ TEST_CASE("with completion by the host a chunk on a peer waits for the end", "[p
   std::vector<chunk_id> ready;
   ready_set careful(*p, completion_mode::host);
   careful.start(0, ready);
-  careful.sent(0, ready);
-  careful.begun(0, ready);
+  careful.sent(0, ready, true);
   CHECK(ready == std::vector<chunk_id>{0});
   careful.completed(0, ready);
   CHECK(ready == std::vector<chunk_id>{0, 1});
