@@ -60,9 +60,10 @@ private:
     for (value_id v : c.uploads)
       out.uploads.push_back(
           transfer_of(c, v, is_written(v) ? written_input_bytes : direct_copy_bytes, out.upload_bytes));
+    const std::set<value_id> for_peers = exchanged_of(id);
     for (value_id v : c.downloads)
-      out.downloads.push_back(is_exchanged(id, v) ? exchanged(c, v, out.exchanged_bytes)
-                                                  : transfer_of(c, v, direct_copy_bytes, out.download_bytes));
+      out.downloads.push_back(for_peers.contains(v) ? exchanged(c, v, out.exchanged_bytes)
+                                                    : transfer_of(c, v, direct_copy_bytes, out.download_bytes));
     std::map<value_id, node_id> narrowing; // by upload
     for (installed_transfer& t : out.uploads)
       if (const node_id n = narrowing_node(id, t); n >= 0) {
@@ -163,18 +164,22 @@ private:
            is_peer_edge(plan_, plan_.chunk_of_node[maker], static_cast<chunk_id>(&c - plan_.chunks.data()));
   }
 
-  /// Whether nothing but chunks on peers reads a small value that the chunk makes.
-  bool is_exchanged(chunk_id id, value_id v) const {
-    const auto is_other = [&](const transfer& t) {
-      return t.value == v && t.from == id && t.route != transfer_route::peer;
-    };
-    const auto is_way = [&](const transfer& t) { return t.value == v && t.from == id; };
-    return tools_.direct_copies && layout_.bytes[v] <= exchanged_value_bytes && !calls_.made().contains(v) &&
-           std::ranges::any_of(plan_.transfers, is_way) && std::ranges::none_of(plan_.transfers, is_other);
+  /// Returns those of the chunk's downloads that chunks on peers read, and nothing else does: empty if they are too
+  /// large to be promised.
+  std::set<value_id> exchanged_of(chunk_id id) const {
+    std::set<value_id> all, others;
+    int64_t bytes = 0;
+    for (const transfer& t : plan_.transfers)
+      if (t.from == id && (t.route != transfer_route::peer || calls_.made().contains(t.value)))
+        others.insert(t.value);
+      else if (t.from == id && all.insert(t.value).second)
+        bytes += layout_.bytes[t.value];
+    std::erase_if(all, [&](value_id v) { return others.contains(v); });
+    return tools_.direct_copies && bytes <= most_promised_bytes ? all : std::set<value_id>();
   }
 
   installed_transfer exchanged(const chunk& c, value_id v, int64_t& memory) {
-    installed_transfer t = transfer_of(c, v, exchanged_value_bytes + 1, memory);
+    installed_transfer t = transfer_of(c, v, most_promised_bytes + 1, memory);
     t.exchanged = !t.in_place;
     return t;
   }

@@ -112,9 +112,6 @@ inline constexpr int64_t direct_copy_bytes = 64 * 1024;
 /// A caller's inputs below this are written straight to the GPU's memory, if the host can: it mostly has to copy them
 /// in any case.
 inline constexpr int64_t written_input_bytes = int64_t{1} << 20;
-/// Values of at most this size that only peers read have a place of their own in a block of the host's memory, where
-/// these find them in each run: their commands need not be recorded again.
-inline constexpr int64_t exchanged_value_bytes = 128 * 1024;
 /// What installing needs of a device.
 struct install_tools {
   memory_pool& memory;
