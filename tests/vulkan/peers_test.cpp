@@ -242,20 +242,23 @@ TEST_CASE("a cancelled run, and a chunk that a driver refuses, keep no peer wait
   CHECK(are_close(s.run(inputs).outputs, expected));
 }
 
-TEST_CASE("a GPU that is lost in the middle of edges between peers: never a hang, never a wrong result",
-          "[vulkan][peers][slow]") {
+namespace {
+
+/// Loses a GPU in the middle of edges between peers, once for each seed from `first` on: each run has the right answer,
+/// in time.
+void lose_gpus(uint32_t first_seed, uint32_t seeds) {
   const gpu_set gpus;
   const graph g = chain(10, {8, 8});
   const named_tensors inputs{{"x", random_floats({8, 8}, 1)}};
   const named_tensors expected = wanted(g, inputs);
-  int lost = 0;
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  uint32_t lost = 0;
+  for (uint32_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+    INFO("seed " << seed);
     std::mt19937 random(seed);
     const uint64_t at = 1 + random() % 24;
     const bool first = random() % 2, by_the_host = random() % 3 == 0;
     engine e = by_the_host ? gpus.two({"cpu"}) : gpus.two({"cpu"}, first ? at : UINT64_MAX, first ? UINT64_MAX : at);
     const session s = e.load(g, round_robin);
-    const auto begin = std::chrono::steady_clock::now();
     for (int run = 0; run < 2; ++run) {
       std::future<run_result> result = s.run_async(inputs);
       if (by_the_host) {
@@ -266,10 +269,25 @@ TEST_CASE("a GPU that is lost in the middle of edges between peers: never a hang
       REQUIRE(result.wait_for(60s) == std::future_status::ready);
       const run_result r = result.get();
       CHECK(are_close(r.outputs, expected));
-      lost += static_cast<int>(r.stats.lost_devices.size());
+      lost += static_cast<uint32_t>(r.stats.lost_devices.size());
     }
-    CHECK(std::chrono::steady_clock::now() - begin < 60s);
   }
-  CHECK(lost > 100);
+  CHECK(lost > seeds / 3);
   CHECK(gpus.shared.early_ends() == 0);
+}
+
+} // namespace
+
+// Three, since opening GPUs takes its time.
+TEST_CASE("a GPU that is lost in the middle of edges between peers: no hang, no wrong result",
+          "[vulkan][peers][slow]") {
+  lose_gpus(0, 100);
+}
+
+TEST_CASE("a second hundred of losses in the middle of edges between peers", "[vulkan][peers][slow]") {
+  lose_gpus(100, 100);
+}
+
+TEST_CASE("a third hundred of losses in the middle of edges between peers", "[vulkan][peers][slow]") {
+  lose_gpus(200, 100);
 }
