@@ -47,9 +47,9 @@ struct chunk_work {
   /// Arena slot: executions in flight on bound plans of one layout have different slots, counted from 0. A bound plan
   /// may see only some of them.
   uint32_t slot = 0;
-  /// What the chunk reads, by upload: filled, where `moved_value::reaches` this device; or to be filled by a peer, which
-  /// was sent the chunk that makes it before. Then this device waits for the peer to tell of it (`is_told`), unless the
-  /// run is stopped, and for the bytes (`promised_for`).
+  /// What the chunk reads, by upload: filled, where `moved_value::reaches` this device; or to be filled by a peer that
+  /// was sent the chunk which makes it before. Then this device waits for the peer to tell of it (`is_told`), unless
+  /// the run is stopped, and for the bytes (`promised_for`).
   std::vector<value_ref> uploads;
   /// What it makes, by download: for the device to fill before it calls `done`. Those of a chunk that failed are
   /// not read.
