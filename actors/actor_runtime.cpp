@@ -110,8 +110,12 @@ coordinator_ref actor_runtime::spawn_coordinator(const device_list& devices, std
   if (closed_)
     fail(errc::cancelled, "the engine is closed");
   forget_ended(coordinators_);
-  coordinator_options options{*devices, std::move(plans), system_->spawn<caf::detached>(planner), options_.completion,
-                              options_.device_timeout};
+  coordinator_options options{*devices,
+                              std::move(plans),
+                              system_->spawn<caf::detached>(planner),
+                              options_.completion,
+                              options_.device_timeout,
+                              options_.kernels == kernel_time::later};
   coordinator_ref actor = system_->spawn(coordinator, std::move(options));
   coordinators_.push_back(actor.address());
   const device_list now = host_->devices();

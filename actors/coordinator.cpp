@@ -40,22 +40,29 @@ std::shared_ptr<ledger_account> open_account(const device_handle& device, const 
   });
 }
 
+std::unique_ptr<session_machine> make_machine(const coordinator_options& options, const caf::actor_addr& session) {
+  std::vector<device_info> infos;
+  ledger_accounts accounts;
+  for (const device_handle& handle : options.devices) {
+    infos.push_back(handle.info);
+    accounts.push_back(open_account(handle, session));
+  }
+  return std::make_unique<session_machine>(infos, std::move(accounts), options.plans, options.completion,
+                                           options.follows_speeds);
+}
+
 } // namespace
 
 coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordinator_options options) {
   self_ = self;
   options_ = std::move(options);
-  std::vector<device_info> infos;
-  ledger_accounts accounts;
-  for (const device_handle& handle : options_.devices) {
-    infos.push_back(handle.info);
-    accounts.push_back(open_account(handle, self->address()));
+  for (const device_handle& handle : options_.devices)
     self->monitor(handle.actor);
-  }
-  watches_.resize(infos.size());
-  needed_.resize(infos.size());
+  watches_.resize(options_.devices.size());
+  needed_.resize(options_.devices.size());
   self->attach_functor([planner = options_.planner] { caf::anon_send_exit(planner, caf::exit_reason::kill); });
-  machine_ = std::make_unique<session_machine>(infos, std::move(accounts), options_.plans, options_.completion);
+  options_.follows_speeds &= follows_speeds(options_.plans->known_model());
+  machine_ = make_machine(options_, self->address());
   const entry<coordinator_state> in(*this);
   self->set_down_handler(in([this](const caf::down_msg& down) { lose(down.source); }));
   return {
@@ -67,7 +74,9 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
       }),
       in([this](const chunk_begun& begun) { machine_->on(begun); }),
       in([this](chunk_ended& ended) {
-        machine_->on(ended); // needs no time, whose reading costs a tenth of a chunk
+        if (options_.follows_speeds) // reading it costs a tenth of a chunk
+          machine_->set_time(now());
+        machine_->on(ended);
         carry_out_all();
       }),
       in([this](tensor_fetched& answer) { tell([&](session_machine& m) { m.on(answer); }); }),

@@ -18,6 +18,7 @@ struct coordinator_options {
   planner_ref planner;                  // ends with the coordinator
   completion_mode completion = completion_mode::device;
   std::chrono::milliseconds device_timeout{0};
+  bool follows_speeds = true; // of devices, where that is possible (run/plan_changes.hpp)
 };
 
 class coordinator_state {

@@ -18,6 +18,7 @@ struct simulate_arguments : model_options {
   simulation_options how;
   std::string arrivals = "closed:1";
   std::vector<std::string> losses; // "DEVICE@MS[-MS]"
+  std::vector<std::string> speeds; // "DEVICE@MS=PERCENT"
   std::filesystem::path trace;
 };
 
@@ -60,6 +61,16 @@ simulated_loss read_loss(const std::string& text) {
           .back_ms = dash == std::string_view::npos ? 0 : read_number(times.substr(dash + 1), "--fail")};
 }
 
+/// Reads "DEVICE@MS=PERCENT".
+simulated_speed read_speed(const std::string& text) {
+  const size_t at = text.rfind('@'), is = text.rfind('=');
+  if (at == std::string::npos || is == std::string::npos || is < at)
+    fail(errc::invalid_argument, "--slow '{}': DEVICE@MS=PERCENT is needed", text);
+  return {.device = text.substr(0, at),
+          .at_ms = read_number(std::string_view(text).substr(at + 1, is - at - 1), "--slow"),
+          .percent = read_number(std::string_view(text).substr(is + 1), "--slow")};
+}
+
 void simulate_model(simulate_arguments& args, bool requests_given) {
   simulation_options& how = args.how;
   how.session = args.session();
@@ -70,6 +81,8 @@ void simulate_model(simulate_arguments& args, bool requests_given) {
     how.requests = how.arrivals.times_s.size();
   for (const std::string& text : args.losses)
     how.losses.push_back(read_loss(text));
+  for (const std::string& text : args.speeds)
+    how.speeds.push_back(read_speed(text));
   how.seed = args.seed;
   how.trace = !args.trace.empty();
   const built_model model = load_or_make(args.model);
@@ -115,6 +128,11 @@ void add_simulate(CLI::App& app) {
       ->type_name("ARRIVALS");
   command->add_option("--fail", args->losses, "DEVICE@MS[-MS]: a device that is lost then, and comes back")
       ->type_name("DEVICE@MS")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--slow", args->speeds,
+                   "DEVICE@MS=PERCENT: a device that has so much of its speed from then on, e.g. vulkan:1@2000=50")
+      ->type_name("DEVICE@MS=PERCENT")
       ->allow_extra_args(false);
   command->add_option("--noise", args->how.noise,
                       "Standard deviation of the logarithm of each chunk's time (default 0); --seed decides the rest");

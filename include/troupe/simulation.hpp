@@ -35,6 +35,13 @@ struct simulated_loss {
   double back_ms = 0; // when one comes back in its place; 0: never
 };
 
+/// A device that becomes slower, or faster again, at some time.
+struct simulated_speed {
+  std::string device;
+  double at_ms = 0;
+  double percent = 100; // of the speed that the cluster states; above 0
+};
+
 struct simulation_options {
   /// The cluster: a file, or its text.
   std::string cluster_file = {};
@@ -48,6 +55,7 @@ struct simulation_options {
   size_t warm_up = 0;
   troupe::arrivals arrivals = {};
   std::vector<simulated_loss> losses = {};
+  std::vector<simulated_speed> speeds = {};
   /// The standard deviation of the logarithm of each chunk's time; 0: none. Equal seeds give equal results.
   double noise = 0;
   uint64_t seed = 1;

@@ -142,6 +142,22 @@ node_times::node_times(const measured_nodes& measured) {
   key_ = h.digest();
 }
 
+node_times node_times::scaled(double factor) const {
+  node_times other = *this; // operators' ratios are of a roofline that is longer, too
+  for (auto& [key, seconds] : other.nodes_)
+    seconds *= factor;
+  for (auto& [family, times] : other.families_)
+    for (auto& [rows, time] : times) {
+      time.seconds *= factor;
+      time.roofline_s *= factor;
+    }
+  hasher h;
+  h.add(key_);
+  h.add(factor);
+  other.key_ = h.digest();
+  return other;
+}
+
 double node_times::seconds(const node_identity& which, double roofline_s) const {
   if (const auto found = nodes_.find(which.key); found != nodes_.end())
     return found->second;

@@ -94,6 +94,9 @@ public:
   /// took, beyond those as the roofline goes on from the nearest; else as its operator was, else `roofline_s`.
   double seconds(const node_identity& which, double roofline_s) const;
 
+  /// Returns the table of a device on which each node takes `factor` (above 0) times as long.
+  node_times scaled(double factor) const;
+
   /// Returns a hash of the content.
   const hash128& key() const { return key_; }
 

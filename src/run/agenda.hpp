@@ -39,8 +39,13 @@ struct install_ahead {
   execution_id after = 0;
 };
 
+/// A plan for other speeds is there; null: no plan, but what was to be known before one is made.
+struct change_plans {
+  std::shared_ptr<const plan_beside> to;
+};
+
 struct task {
-  std::variant<begin_run, begin_segment, begin_body, begin_answer, install_ahead> what;
+  std::variant<begin_run, begin_segment, begin_body, begin_answer, install_ahead, change_plans> what;
   plan_outcome made; // by the jobs that it has waited for
 };
 

@@ -181,6 +181,7 @@ void attempts::advance(execution& e) {
 
 void attempts::finish(execution& e) {
   run_request& request = *e.request();
+  s_.changes.ended(e);
   run_result result;
   result.outputs = e.values().named_outputs();
   result.kept = e.values().kept();

@@ -23,6 +23,7 @@ public:
   void begin(const begin_body& body, const plan_outcome& made = {});
   void begin(const begin_answer& query, const plan_outcome& made = {});
   void begin(const install_ahead& ahead, const plan_outcome& made);
+  void begin(const change_plans& change, const plan_outcome& made) { s_.changes.take(change, made.ok()); }
 
 private:
   /// Asks for host copies of all device inputs; answers when they are there.

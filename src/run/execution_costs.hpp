@@ -20,6 +20,8 @@ public:
   /// Adds those of an execution of a body, and if the run is traced, its trace, by the name that says which it was.
   void add(execution_costs& body, std::string name);
 
+  /// Returns how long each device of the plan has worked so far.
+  const std::vector<int64_t>& busy_ns() const { return busy_ns_; }
   void add_to(run_stats& stats) const;
   /// Returns what was traced of a run that began then.
   run_trace take_trace(int64_t begin_ns);

@@ -10,6 +10,7 @@ plan_devices::plan_devices(std::vector<device_info> all, const std::vector<size_
     if (allows(devices_[d]) && std::find(lost.begin(), lost.end(), d) == lost.end())
       usable_.push_back(d);
   order_usable();
+  stated_ = profiles();
   first_ = usable_;
   for (size_t d : lost)
     if (allows(devices_[d]) && !has_name(first_, devices_[d].name))
@@ -21,6 +22,27 @@ std::vector<device_info> plan_devices::infos() const {
   for (size_t d : usable_)
     infos.push_back(devices_[d]);
   return infos;
+}
+
+std::vector<device_profile> plan_devices::profiles() const {
+  std::vector<device_profile> all;
+  for (const device_info& d : devices_)
+    all.push_back(d.profile);
+  return all;
+}
+
+void plan_devices::use(const std::vector<device_profile>& profiles) {
+  for (std::vector<device_info>* devices : {&devices_, &claimed_})
+    for (size_t d = 0; d < std::min(profiles.size(), devices->size()); ++d)
+      (*devices)[d].profile = profiles[d];
+}
+
+hash128 plan_devices::kept_key(const hash128& key) const {
+  hasher h;
+  h.add(key);
+  for (size_t d : usable_) // a device that came back is another one, though it may be equal
+    h.add(d);
+  return h.digest();
 }
 
 bool plan_devices::copies_matter() const {
@@ -59,6 +81,7 @@ bool plan_devices::has_name(const std::vector<size_t>& which, const std::string&
 
 bool plan_devices::add(const device_info& device, bool saved) {
   devices_.push_back(device);
+  stated_.push_back(device.profile);
   if (!claimed_.empty())
     claimed_.push_back(device);
   if (!allows(device) || (saved && (!has_name(first_, device.name) || has_name(usable_, device.name))))

@@ -26,6 +26,15 @@ public:
   }
   plan_options options_for(const model& m, const bindings& symbols, bool stay) const;
 
+  /// Returns what the devices state of their speeds, and what plans count on; by device of the engine.
+  const std::vector<device_profile>& stated() const { return stated_; }
+  std::vector<device_profile> profiles() const;
+  /// Has plans count on other speeds; devices that joined since these were made keep theirs.
+  void use(const std::vector<device_profile>& profiles);
+
+  /// Returns the key by which a session keeps a plan for the devices as they are, from the plan's own.
+  hash128 kept_key(const hash128& key) const;
+
   /// Adds and removes a device; returns whether plans are affected. `saved`: they are a saved one, which uses a device
   /// that joins only if it takes the place of one of that name that was lost.
   bool add(const device_info& device, bool saved);
@@ -43,6 +52,7 @@ private:
   bool has_name(const std::vector<size_t>& which, const std::string& name) const;
 
   std::vector<device_info> devices_;
+  std::vector<device_profile> stated_;  // by device
   const std::vector<std::string> only_; // see the constructor
   std::vector<size_t> first_; // one of each name that was there from the beginning: a saved plan is for all of them
   std::vector<device_info> claimed_; // `devices_` before some memory was lowered; empty if none was

@@ -10,7 +10,7 @@
 namespace troupe {
 
 /// What a job makes.
-enum class plan_level : uint8_t { program, plan, replacement, bound_plan };
+enum class plan_level : uint8_t { program, plan, replacement, bound_plan, times };
 
 /// `make` is called once, on any thread: it uses only what it holds. `keep` afterwards, by the owner of the caches.
 struct plan_job {

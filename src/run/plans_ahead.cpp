@@ -1,5 +1,5 @@
 // What a session makes before a run asks for it: the plan when the model is loaded, the binding of a decoder's next
-// step.
+// step, a plan for other speeds of the devices.
 #include "run/session_plans.hpp"
 
 #include "plan/place/policies.hpp"
@@ -58,6 +58,16 @@ plan_job session_plans::bind_job(const prepared_run& next) {
 
 bool session_plans::find_again(const prepared_run& next) {
   return plans_.find(next.asked_key) && !instead_.find(next) && find_bound(next) == next.bound;
+}
+
+void session_plans::use(const plan_beside& made) {
+  devices_.use(made.profiles);
+  programs_.for_each([](specialisation& s) { s.keys = {}; });
+  if (!made.planned)
+    return;
+  plans_.insert(devices_.kept_key(made.planned->compiled->key), made.planned,
+                [this](const planned_model_ptr& old) { bound_.forget_of(old); });
+  bound_.insert(segment_key({.source = made.planned, .symbols = made.bound->values}, 0), made.bound);
 }
 
 } // namespace troupe

@@ -18,8 +18,8 @@ bool owes_answer(const session_parts& s, size_t device) {
 } // namespace
 
 session_machine::session_machine(const std::vector<device_info>& devices, ledger_accounts accounts,
-                                 std::shared_ptr<session_plans> plans, completion_mode completion)
-    : s_(devices, std::move(accounts), std::move(plans), completion), recovery_(s_),
+                                 std::shared_ptr<session_plans> plans, completion_mode completion, bool follows_speeds)
+    : s_(devices, std::move(accounts), std::move(plans), completion, follows_speeds), recovery_(s_),
       attempts_(s_, recovery_, completion) {}
 
 void session_machine::settle() {
@@ -34,6 +34,7 @@ void session_machine::settle() {
       s_.memory.wake(others_in_flight, begin);
     next = s_.todo.next();
   } while (next);
+  s_.changes.count(s_.book.runs().size());
 }
 
 void session_machine::start_run(const run_request_ptr& request) {

@@ -30,13 +30,17 @@ namespace troupe {
 class session_machine {
 public:
   /// `devices` are those of the engine, in the order in which plans and events number them, each with an account whose
-  /// listener leads to `on_memory_changed`. The machine becomes the only user of `plans`.
+  /// listener leads to `on_memory_changed`. The machine becomes the only user of `plans`. `follows_speeds`: plans follow
+  /// what the speeds of devices turn out to be, where that is possible (run/plan_changes.hpp).
   session_machine(const std::vector<device_info>& devices, ledger_accounts accounts,
-                  std::shared_ptr<session_plans> plans, completion_mode completion);
+                  std::shared_ptr<session_plans> plans, completion_mode completion, bool follows_speeds = false);
 
-  // -- what happens; `set_time` before a run starts and before `tick`
+  // -- what happens; `set_time` before a run starts and before `tick`; if speeds are followed, before all that happens
 
-  void set_time(run_time now) { now_ = now; }
+  void set_time(run_time now) {
+    now_ = now;
+    s_.changes.set_time(now);
+  }
   void start_run(const run_request_ptr& request);
   void on(const chunk_begun& begun) { attempts_.on(begun); }
   void on(chunk_ended& ended);

@@ -89,13 +89,8 @@ plan_job session_plans::bind_job(const prepared_run& run, uint32_t segment, cons
 
 hash128 session_plans::key_of(specialisation& s, bool stay) {
   std::optional<hash128>& key = s.keys[stay];
-  if (!key) {
-    hasher h;
-    h.add(plan_key(s.hash, devices_.infos(), devices_.options_for(*model_, s.expected, stay)));
-    for (size_t d : devices_.usable()) // a device that came back is another one, though it may be equal
-      h.add(d);
-    key = h.digest();
-  }
+  if (!key)
+    key = devices_.kept_key(plan_key(s.hash, devices_.infos(), devices_.options_for(*model_, s.expected, stay)));
   return *key;
 }
 

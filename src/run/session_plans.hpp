@@ -15,6 +15,7 @@
 // eviction of a plan its own. Not thread-safe: the session machine is the only user.
 #pragma once
 
+#include "run/plan_beside.hpp"
 #include "run/replaced_plans.hpp"
 #include "run/specialisations.hpp"
 #include "run/symbol_forecast.hpp"
@@ -73,6 +74,10 @@ public:
   replaced_plans& replaced() { return instead_; }
   /// What leaves it goes from devices, too.
   bound_plans& bound() { return bound_; }
+
+  /// Has plans count on the speeds that a plan was made for, and runs that begin from now on use that plan, if there is
+  /// one. Plans that were made before stay.
+  void use(const plan_beside& made);
 
   /// Adds a device after the others. A saved plan uses it only if it takes the place of one of that name that was lost.
   void add_device(const device_info& device);

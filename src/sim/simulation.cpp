@@ -35,6 +35,9 @@ void check_options(const simulation_options& how) {
   for (const simulated_loss& l : how.losses)
     if (!(l.at_ms >= 0 && l.at_ms < 1e12) || (l.back_ms != 0 && !(l.back_ms > l.at_ms && l.back_ms < 1e12)))
       refuse("a loss must have a time that is not negative, and come back after it");
+  for (const simulated_speed& s : how.speeds)
+    if (!(s.at_ms >= 0 && s.at_ms < 1e12) || !(s.percent > 0 && s.percent <= 1e6))
+      refuse("a speed must have a time that is not negative, and be from above 0 to 1,000,000 percent");
   if (how.cluster_file.empty() == how.cluster_text.empty())
     refuse("either cluster_file or cluster_text must be given");
 }

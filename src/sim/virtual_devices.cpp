@@ -23,7 +23,7 @@ void virtual_devices::add(const device_info& device) {
       device.processor.empty() ? next : processor_of_.try_emplace({device.host, device.processor}, next).first->second;
   if (on == next)
     processors_.emplace_back();
-  devices_.push_back({.info = device, .on = on, .host_free = 0, .use = {}, .waiting = 0});
+  devices_.push_back({.info = device, .on = on, .host_free = 0, .use = {}, .waiting = 0, .pace = 1});
 }
 
 void virtual_devices::run(size_t device, const chunk_price& price, chunk_done done) {
@@ -205,8 +205,10 @@ void virtual_devices::submit(processor& p, const job_ptr& j) {
 void virtual_devices::work(const job_ptr& j) {
   j->at = stage::works;
   j->times.work_begin = events_.now();
-  const double work_s = j->price->work_s * noise();
-  devices_[j->device].use.work_s += work_s;
+  virtual_device& d = devices_[j->device];
+  const double work_s = j->price->work_s * d.pace * noise();
+  d.use.work_s += work_s;
+  j->times.busy_s = total_s(j->price->in) + work_s + total_s(j->price->out);
   events_.after(work_s, [this, j] {
     if (j->has_ended())
       return;

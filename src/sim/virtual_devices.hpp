@@ -20,6 +20,7 @@ struct chunk_times {
   uint64_t number = 0; // of the chunk, from 1 on
   seconds sent = 0;    // it came to the device
   seconds in_begin = 0, work_begin = 0, work_end = 0, out_begin = 0, end = 0;
+  double busy_s = 0;  // what its work and its copies took, waiting aside
   uint64_t after = 0; // the chunk (by its number) that it waited for on its processor; 0: none
 };
 
@@ -44,6 +45,9 @@ public:
   /// must live until then.
   using chunk_done = std::function<void(const chunk_times&)>;
   void run(size_t device, const chunk_price& price, chunk_done done);
+
+  /// Has work that begins from now on take `pace` (above 0) times as long as chunks' prices say.
+  void set_pace(size_t device, double pace) { devices_[device].pace = pace; }
 
   /// Forgets all that a device has to do, without a call.
   void lose(size_t device);
@@ -93,6 +97,7 @@ private:
     std::deque<job_ptr> coming, going; // over the network; the first one is on its way
     device_use use;
     size_t waiting = 0;
+    double pace = 1;
     bool lost = false;
   };
 

@@ -1,6 +1,7 @@
 #include "sim/virtual_session.hpp"
 
 #include "base/elapsed.hpp"
+#include "plan/estimate/other_speeds.hpp"
 
 namespace troupe::sim {
 namespace {
@@ -39,6 +40,16 @@ private:
   int64_t& used_;
   int64_t& peak_;
 };
+
+/// Returns what a bound plan is with the devices' own speeds, whatever the plan believes of them.
+bound_plan_ptr as_stated(const bound_plan_ptr& bound, const std::vector<device_profile>& profiles) {
+  const auto is_same = [](const device_info& d, const device_profile& stated) { return d.profile == stated; };
+  if (std::ranges::equal(real_devices(*bound->source), profiles, is_same))
+    return bound;
+  auto copy = std::make_shared<bound_plan>(*bound);
+  copy->source = std::make_shared<const plan>(with_profiles(*bound->source, profiles));
+  return copy;
+}
 
 } // namespace
 
@@ -79,8 +90,8 @@ virtual_session::virtual_session(virtual_world& world, std::shared_ptr<session_p
   ledger_accounts accounts;
   for (size_t d = 0; d < world.infos.size(); ++d)
     accounts.push_back(account(d));
-  machine_ =
-      std::make_unique<session_machine>(world.infos, std::move(accounts), std::move(plans), completion_mode::device);
+  machine_ = std::make_unique<session_machine>(world.infos, std::move(accounts), std::move(plans),
+                                               completion_mode::device, true);
 }
 
 std::shared_ptr<ledger_account> virtual_session::account(size_t device) {
@@ -147,9 +158,13 @@ void virtual_session::take(size_t device, install_plan& order) {
   auto& known = plans_[order.bound->id];
   if (!known) {
     std::vector<const device_routes*> routes;
-    for (const device_info& d : real_devices(*order.bound->source))
-      routes.push_back(&world_.routes[world_.index_of.at({d.name, d.incarnation})]);
-    known = std::make_shared<const installed>(installed{order.bound, price(*order.bound, routes)});
+    std::vector<device_profile> profiles;
+    for (const device_info& d : real_devices(*order.bound->source)) {
+      const size_t at = world_.index_of.at({d.name, d.incarnation});
+      routes.push_back(&world_.routes[at]);
+      profiles.push_back(world_.infos[at].profile);
+    }
+    known = std::make_shared<const installed>(installed{order.bound, price(*as_stated(order.bound, profiles), routes)});
   }
   world_.events.after(0, [this, device, answer = plan_installed{order.bound->id, order.self, {}}] {
     tell([&](session_machine& m) { m.on(device, answer); });
@@ -182,6 +197,7 @@ void virtual_session::ended(const std::shared_ptr<chunk_work>& work, const insta
       if (world_.on_chunk && record.times.sent >= world_.begin)
         world_.on_chunk(record);
       chunk_ended answer{work->execution, work->chunk, {}};
+      answer.result.busy_ns = static_cast<int64_t>(record.times.busy_s * 1e9);
       tell([&](session_machine& m) { m.on(answer); });
     });
   });

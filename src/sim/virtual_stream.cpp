@@ -40,6 +40,8 @@ std::vector<request_record> virtual_stream::play(const simulation_options& how) 
   }
   for (const simulated_loss& loss : how.losses)
     schedule(loss);
+  for (const simulated_speed& change : how.speeds)
+    schedule(change);
   schedule(how.arrivals, how.requests, how.seed);
   run();
   expects(records_.size() == how.requests, "a simulated request never came");
@@ -48,8 +50,9 @@ std::vector<request_record> virtual_stream::play(const simulation_options& how) 
 
 void virtual_stream::schedule(const arrivals& how, size_t requests, uint64_t seed) {
   if (how.how == arrivals::process::closed) {
-    to_come_ = requests;
-    for (size_t i = 0; i < std::min(how.in_flight, requests); ++i)
+    const size_t first = std::min(how.in_flight, requests);
+    to_come_ = requests - first;
+    for (size_t i = 0; i < first; ++i)
       world_.events.after(0, [this] { come(); });
     return;
   }
@@ -57,20 +60,28 @@ void virtual_stream::schedule(const arrivals& how, size_t requests, uint64_t see
     world_.events.after(at, [this] { come(); });
 }
 
-void virtual_stream::schedule(const simulated_loss& loss) {
-  const auto at = std::find_if(world_.infos.begin(), world_.infos.end(),
-                               [&](const device_info& d) { return d.name == loss.device; });
+size_t virtual_stream::find_device(const std::string& name, std::string_view for_what) const {
+  const auto at =
+      std::find_if(world_.infos.begin(), world_.infos.end(), [&](const device_info& d) { return d.name == name; });
   if (at == world_.infos.end())
-    fail(errc::invalid_argument, "simulated_loss: the cluster has no device '{}'", loss.device);
-  const auto device = static_cast<size_t>(at - world_.infos.begin());
+    fail(errc::invalid_argument, "{}: the cluster has no device '{}'", for_what, name);
+  return static_cast<size_t>(at - world_.infos.begin());
+}
+
+void virtual_stream::schedule(const simulated_speed& change) {
+  const size_t device = find_device(change.device, "simulated_speed");
+  world_.events.after(change.at_ms * 1e-3,
+                      [this, device, pace = 100 / change.percent] { world_.devices.set_pace(device, pace); });
+}
+
+void virtual_stream::schedule(const simulated_loss& loss) {
+  const size_t device = find_device(loss.device, "simulated_loss");
   world_.events.after(loss.at_ms * 1e-3, [this, device] { lose(device); });
   if (loss.back_ms > 0)
     world_.events.after(loss.back_ms * 1e-3, [this, device] { bring_back(device); });
 }
 
 void virtual_stream::come() {
-  if (to_come_ > 0)
-    --to_come_;
   const size_t number = records_.size();
   records_.push_back({.came = world_.events.now(), .answered = 0, .why = {}});
   if (!machine_)
@@ -87,8 +98,10 @@ void virtual_stream::come() {
 void virtual_stream::answered(size_t request, const failure& why) {
   records_[request].answered = world_.events.now();
   records_[request].why = why;
-  if (to_come_ > 0)
-    world_.events.after(0, [this] { come(); });
+  if (to_come_ == 0)
+    return;
+  --to_come_; // now: others may be answered before it comes
+  world_.events.after(0, [this] { come(); });
 }
 
 // -- with a strategy

@@ -35,6 +35,9 @@ private:
 
   void schedule(const arrivals& how, size_t requests, uint64_t seed);
   void schedule(const simulated_loss& loss);
+  void schedule(const simulated_speed& change);
+  /// Returns the first device of that name; throws `errc::invalid_argument` if there is none.
+  size_t find_device(const std::string& name, std::string_view for_what) const;
   void come();
   void answered(size_t request, const failure& why);
   void lose(size_t device);
@@ -62,7 +65,7 @@ private:
   std::unordered_map<request_id, size_t> requests_; // of the machine
   std::unordered_map<piece_id, piece> pieces_;
   std::vector<request_record> records_;
-  size_t to_come_ = 0; // requests of a closed loop
+  size_t to_come_ = 0; // requests of a closed loop for which nothing is scheduled yet
 };
 
 } // namespace troupe::sim
