@@ -22,6 +22,8 @@ struct engine_access {
   static const actors::host& devices(const engine& e) { return runtime(e).devices(); }
   static const actors::actor_runtime& runtime(const session& s) { return *s.state_->runtime; }
   static const model& model_of(const session& s) { return *s.state_->model; }
+  static const model_ptr& shared_model_of(const session& s) { return s.state_->model; }
+  static const std::vector<actors::replica>& replicas_of(const session& s) { return s.state_->replicas; }
   /// Who plans a request with these inputs.
   static actors::coordinator_ref coordinator(const session& s, const named_tensors& inputs) {
     run_options unlimited;

@@ -51,10 +51,23 @@ void add_contradictions(const session& s, const graph& program, std::vector<std:
   }
 }
 
+std::vector<std::string> warnings_of_replicas(const session& s, const named_tensors& inputs) {
+  const model_ptr& m = engine_access::shared_model_of(s);
+  const named_device_tensors none;
+  std::vector<replica_set> sets;
+  for (const actors::replica& r : engine_access::replicas_of(s))
+    sets.push_back(r.devices);
+  const devices_of_session devices = actors::devices_at_hand(engine_access::runtime(s)).for_session(m->options);
+  const std::string slower = slower_than_one(m, devices, sets, {inputs, none});
+  return slower.empty() ? std::vector<std::string>() : std::vector<std::string>{slower};
+}
+
 } // namespace
 
 std::vector<std::string> warnings_of(const session& s, const named_tensors& inputs) {
   const model& m = engine_access::model_of(s);
+  if (m.options.strategy == strategy::pipeline || m.options.strategy == strategy::model_parallel)
+    return warnings_of_replicas(s, inputs);
   if (m.options.strategy != strategy::none)
     return {};
   const std::shared_ptr<const plan> planned = plan_of(s, inputs);

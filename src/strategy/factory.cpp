@@ -198,6 +198,25 @@ std::vector<costed_strategy> compare_strategies(const factory_question& asked) {
   return comparer(asked).all();
 }
 
+std::string slower_than_one(const factory_question& asked, strategy how, placement_policy policy,
+                            const std::vector<replica_set>& replicas) {
+  strategy_coster coster(asked);
+  const strategy_choice all = coster.cost(how, policy, replicas).shown;
+  strategy_choice one;
+  for (const std::string& name : all.devices)
+    if (strategy_choice alone = coster
+                                    .cost(strategy::none, placement_policy::single,
+                                          {led_by(asked.devices[position_of(asked.devices, name)], asked.devices)})
+                                    .shown;
+        alone.requests_per_s > one.requests_per_s)
+      one = std::move(alone);
+  if (!all.has_plan || all.requests_per_s >= one.requests_per_s)
+    return {};
+  return fmt::format("{} is predicted to answer {:.2f} of the requests a second of {} alone ({:.1f}, {:.1f})",
+                     to_string(how), all.requests_per_s / one.requests_per_s, one.devices.front(), all.requests_per_s,
+                     one.requests_per_s);
+}
+
 const costed_strategy& best_of(std::span<const costed_strategy> compared, const choice_options& limits) {
   const strategy_choice& first = compared.front().shown;
   if (first.possible)

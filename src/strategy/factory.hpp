@@ -34,6 +34,11 @@ struct costed_strategy {
 /// the limits first. Never empty. Throws what planning throws if no plan can be made at all.
 std::vector<costed_strategy> compare_strategies(const factory_question& asked);
 
+/// Returns, in words, by how much a strategy over these replicas is predicted to answer fewer requests a second than the
+/// best of its devices alone; empty if it is not, or either has no plan.
+std::string slower_than_one(const factory_question& asked, strategy how, placement_policy policy,
+                            const std::vector<replica_set>& replicas);
+
 /// Returns the best of what `compare_strategies` found. Throws `errc::invalid_argument`, naming the nearest plan and
 /// its figures, if none is within the limits.
 const costed_strategy& best_of(std::span<const costed_strategy> compared, const choice_options& limits);

@@ -116,8 +116,11 @@ model_ptr with_strategy(const model& m, strategy how, placement_policy policy) {
   return copy;
 }
 
-compared_strategies compare_strategies(const model_ptr& m, const devices_of_session& devices,
-                                       const given_inputs* inputs) {
+namespace {
+
+/// What is asked about strategies for requests with these inputs, and what was rewritten on the way.
+std::pair<factory_question, session_plans::ahead> question_about(const model_ptr& m, const devices_of_session& devices,
+                                                                 const given_inputs* inputs) {
   factory_question asked{.devices = devices.usable,
                          .pins = m->options.pins,
                          .policy = m->options.policy,
@@ -144,7 +147,20 @@ compared_strategies compare_strategies(const model_ptr& m, const devices_of_sess
   check_stream(*plain, rows);
   if (!rows.symbol().empty() && (!inputs || rows.measure(inputs->tensors).divisible))
     asked.rows = rows.symbol();
+  return {std::move(asked), ahead};
+}
+
+} // namespace
+
+compared_strategies compare_strategies(const model_ptr& m, const devices_of_session& devices,
+                                       const given_inputs* inputs) {
+  const auto [asked, ahead] = question_about(m, devices, inputs);
   return {troupe::compare_strategies(asked), ahead};
+}
+
+std::string slower_than_one(const model_ptr& m, const devices_of_session& devices,
+                            const std::vector<replica_set>& replicas, const given_inputs& inputs) {
+  return slower_than_one(question_about(m, devices, &inputs).first, m->options.strategy, m->options.policy, replicas);
 }
 
 } // namespace troupe

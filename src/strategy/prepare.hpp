@@ -60,6 +60,11 @@ struct compared_strategies {
 compared_strategies compare_strategies(const model_ptr& m, const devices_of_session& devices,
                                        const given_inputs* inputs);
 
+/// Returns that the strategy of the model over these replicas is predicted to be slower than one device for requests
+/// with these inputs, in words; empty if it is not. Throws what `compare_strategies` throws.
+std::string slower_than_one(const model_ptr& m, const devices_of_session& devices,
+                            const std::vector<replica_set>& replicas, const given_inputs& inputs);
+
 /// Returns a model whose strategy and policy are others; weights are shared.
 model_ptr with_strategy(const model& m, strategy how, placement_policy policy);
 

@@ -119,6 +119,21 @@ TEST_CASE("the choice follows the request, the goal and the devices", "[strategy
   CHECK(chosen(asked(unequal, 32)).devices == std::vector<std::string>{"vulkan:0"});
 }
 
+TEST_CASE("a pipeline that should answer less than one device says so, and is not chosen", "[strategy][C3][C10]") {
+  factory_question q = asked(gpus_of(2), 64, {.goal = objective::throughput});
+  const std::vector<replica_set> both = replicas_of(strategy::pipeline, q.devices);
+  const auto said = [&] { return slower_than_one(q, strategy::pipeline, placement_policy::pipeline, both); };
+  CHECK(said().empty());
+  for (device_info& d : q.devices)
+    d.profile.launch_s = 0.05; // small batches take as many launches as large ones
+  // Eight pieces of four nodes, each of 58 ms, against one of eight nodes, each of 114 ms.
+  CHECK(said().find("pipeline is predicted to answer 0.49 of the requests a second of") == 0);
+  for (const objective goal : {objective::latency, objective::throughput}) {
+    q.limits.goal = goal;
+    CHECK(chosen(q).strategy != strategy::pipeline);
+  }
+}
+
 TEST_CASE("a request that runs whole is not shared out", "[strategy][C10]") {
   factory_question q = asked(gpus_of(2), 32);
   q.rows.clear();
