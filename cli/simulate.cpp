@@ -131,7 +131,7 @@ void add_simulate(CLI::App& app) {
       ->allow_extra_args(false);
   command
       ->add_option("--slow", args->speeds,
-                   "DEVICE@MS=PERCENT: a device that has so much of its speed from then on, e.g. vulkan:1@2000=50")
+                   "DEVICE@MS=PERCENT: a device that has PERCENT of its speed from then on, e.g. vulkan:1@2000=50")
       ->type_name("DEVICE@MS=PERCENT")
       ->allow_extra_args(false);
   command->add_option("--noise", args->how.noise,

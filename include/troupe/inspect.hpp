@@ -18,10 +18,10 @@ TROUPE_API std::vector<std::string> shared_outputs(const session& s, const named
 TROUPE_API std::vector<value_info> optional_inputs(const session& s);
 
 /// Returns warnings for the caller of a run with such inputs, one line each: a device that was named and gets no node,
-/// with the reason; an output whose shape is another than the file declares, which then does not count. Of a
-/// session with a strategy, which decides who takes what: a pipeline or a model-parallel plan that is predicted to answer
-/// fewer requests a second than one of its devices alone. Makes the plan where it is not cached. Throws what
-/// `session::run` throws for inputs.
+/// with the reason; an output whose shape is another than the file declares, which then does not count. Of a session
+/// with a strategy, which decides who takes what: a pipeline or a model-parallel plan that is predicted to answer fewer
+/// requests a second than one of its devices alone. Makes the plan where it is not cached. Throws what `session::run`
+/// throws for inputs.
 TROUPE_API std::vector<std::string> warnings_of(const session& s, const named_tensors& inputs);
 
 /// Returns a traced run as one HTML page that needs no network: the page of `troupe run --trace run.html`.

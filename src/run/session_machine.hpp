@@ -30,8 +30,8 @@ namespace troupe {
 class session_machine {
 public:
   /// `devices` are those of the engine, in the order in which plans and events number them, each with an account whose
-  /// listener leads to `on_memory_changed`. The machine becomes the only user of `plans`. `follows_speeds`: plans follow
-  /// what the speeds of devices turn out to be, where that is possible (run/plan_changes.hpp).
+  /// listener leads to `on_memory_changed`. The machine becomes the only user of `plans`. `follows_speeds`: plans
+  /// follow what the speeds of devices turn out to be, where that is possible (run/plan_changes.hpp).
   session_machine(const std::vector<device_info>& devices, ledger_accounts accounts,
                   std::shared_ptr<session_plans> plans, completion_mode completion, bool follows_speeds = false);
 

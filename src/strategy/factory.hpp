@@ -34,8 +34,8 @@ struct costed_strategy {
 /// the limits first. Never empty. Throws what planning throws if no plan can be made at all.
 std::vector<costed_strategy> compare_strategies(const factory_question& asked);
 
-/// Returns, in words, by how much a strategy over these replicas is predicted to answer fewer requests a second than the
-/// best of its devices alone; empty if it is not, or either has no plan.
+/// Returns, in words, by how much a strategy over these replicas is predicted to answer fewer requests a second than
+/// the best of its devices alone; empty if it is not, or either has no plan.
 std::string slower_than_one(const factory_question& asked, strategy how, placement_policy policy,
                             const std::vector<replica_set>& replicas);
 

@@ -9,8 +9,8 @@ namespace troupe {
 /// included.
 plan with_profiles(plan p, std::span<const device_profile> profiles);
 
-/// Returns the seconds from one answer to the next if so many runs (at least 1, on average) are in flight: no less than
-/// what the processor that has the most to do takes for a run, nor a run's share of its own time.
+/// Returns the seconds from one answer to the next if `in_flight` runs (at least 1, on average) are in flight: no less
+/// than what the processor that has the most to do takes for a run, nor a run's share of its own time.
 double seconds_a_run(const prediction& one, std::span<const device_info> devices, double in_flight);
 
 /// Returns the seconds in which devices get the weights that they need for `to` and do not have for `from`, a plan of
