@@ -2,8 +2,8 @@
 //
 // A device that waits for a peer's chunk keeps all that is sent to it later waiting. So a chunk must be sent after
 // those that it waits for, whatever the device: then of all chunks that are sent and not begun, the oldest waits for
-// none. If one message held a chunk and a later one that waits for a peer's, this would not be so: another session could
-// send between this message and the peer's.
+// none. If one message held a chunk and a later one that waits for a peer's, this would not be so: another session
+// could send between this message and the peer's.
 #pragma once
 
 #include "run/commands.hpp"
