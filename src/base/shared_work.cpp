@@ -67,14 +67,23 @@ struct alignas(64) place_to_share {
 
   /// Returns whether there was a seat at an open place.
   bool help() noexcept {
-    if (!open.load(std::memory_order_relaxed))
+    if (!open.load(std::memory_order_relaxed) || !take_seat())
       return false;
-    const bool seated = ++helpers <= seats;
-    shared_ranges* const ranges = seated ? open.load() : nullptr;
+    shared_ranges* const ranges = open.load();
     if (ranges)
       ranges->take();
     --helpers;
     return ranges != nullptr;
+  }
+
+private:
+  /// Many threads that find no seat only read.
+  bool take_seat() noexcept {
+    int taken_seats = helpers.load();
+    while (taken_seats < seats)
+      if (helpers.compare_exchange_weak(taken_seats, taken_seats + 1))
+        return true;
+    return false;
   }
 };
 

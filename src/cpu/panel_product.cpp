@@ -13,6 +13,10 @@
 namespace troupe {
 namespace {
 
+/// How far ahead weights are asked for: what memory takes to answer. Processors do not look beyond a page by themselves
+/// (bert_base's products 203 ms on one thread, 185 with it).
+constexpr int64_t floats_ahead = 1024;
+
 struct tile_call {
   const float* x = nullptr; // of the first row
   int64_t step = 0;
@@ -63,8 +67,10 @@ void run_tile(const tile_call& t) {
     for (int64_t i = 0; i < t.depth; ++i, w += panel_columns) {
       float_vector weights[Vectors];
 #pragma GCC unroll 2
-      for (int v = 0; v < Vectors; ++v)
+      for (int v = 0; v < Vectors; ++v) {
         weights[v] = reinterpret_cast<const float_vector*>(w)[v];
+        __builtin_prefetch(w + v * float_lanes + floats_ahead);
+      }
 #pragma GCC unroll 16
       for (int r = 0; r < Rows; ++r) {
         const float* const at = base[r / 4];
