@@ -62,16 +62,25 @@ class Options(unittest.TestCase):
         with self.assertLogs("troupe", "DEBUG") as log:
             for _ in range(2):
                 options = onnxruntime.SessionOptions()
-                options.intra_op_num_threads = 7
+                options.log_verbosity_level = 7
                 options.enable_cpu_mem_arena = options.enable_mem_pattern = options.enable_mem_reuse = False
                 options.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
                 options.add_session_config_entry("session.intra_op.allow_spinning", "0")
                 run_options = onnxruntime.RunOptions()
                 run_options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-        self.assertEqual(len([line for line in log.output if "intra_op_num_threads = 7 has no effect" in line]), 1)
+        self.assertEqual(len([line for line in log.output if "log_verbosity_level = 7 has no effect" in line]), 1)
         self.assertEqual(options.get_session_config_entry("session.intra_op.allow_spinning"), "0")
         session = onnxruntime.InferenceSession(models.DIGITS, options, providers=["cpu"], disabled_optimizers=["ConstantFolding"])
         self.assertEqual(session.run(None, {"image": digits()}, run_options)[0].shape, (8, 10))
+
+    def test_numbers_of_threads_are_taken(self):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = 1, 1
+        session = onnxruntime.InferenceSession(models.DIGITS, options, providers=["cpu"])
+        self.assertEqual(session.run(None, {"image": digits()})[0].shape, (8, 10))
+        for name in ("intra_op_num_threads", "inter_op_num_threads"):
+            with self.assertRaisesRegex(errors.InvalidArgument, f"{name} = -1: not a number of threads"):
+                setattr(options, name, -1)
 
     def test_a_named_device_that_runs_nothing_is_logged_once(self):
         session = onnxruntime.InferenceSession(models.DIGITS, providers=["cpu*2"])
