@@ -114,7 +114,7 @@ def pad(g):
     if not x:
         return None
     mode = g.random.choice(["constant", "reflect", "edge", "constant"] + (["wrap"] if g.opset >= 19 else []))
-    most = [2 if mode == "constant" else min(2, d - 1) for d in x.dims]
+    most = [2 if mode == "constant" else max(0, min(2, d - 1)) for d in x.dims]
     before, after = [[g.random.randint(0, m) if g.chance(0.4) else 0 for m in most] for _ in range(2)]
     if mode == "constant" and g.chance(0.2):  # negative pads crop
         i = g.random.randrange(1, x.rank)
