@@ -72,11 +72,11 @@ void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t
     body(0, count);
     return;
   }
-  constexpr int64_t ranges_of_thread = 4;
+  constexpr int64_t short_of_grain = 4;
   const thread_limit alone(1); // a loop inside of the loop, and what a library would share
   first_exception first;
   share_loop(
-      count, ceil_div(count, std::min(most, threads * ranges_of_thread)),
+      count, std::max<int64_t>(grain / short_of_grain, 1),
       [&](int64_t begin, int64_t end) {
         const thread_limit inside(1);
         try {

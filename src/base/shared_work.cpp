@@ -19,13 +19,20 @@ namespace {
 struct shared_ranges {
   const int64_t count, grain;
   const std::function<void(int64_t, int64_t)>& body;
+  /// A range is this part of what is left, and `grain` at least: the last ones are short, so that no thread waits long
+  /// for another's (guided self-scheduling, Polychronopoulos and Kuck 1987). 0: all are `grain`.
+  const int64_t part = 0;
   std::atomic<int64_t> next{0};
 
   void take(const std::function<void()>& between = {}) {
-    for (int64_t begin; (begin = next.fetch_add(grain, std::memory_order_relaxed)) < count;) {
-      body(begin, std::min(begin + grain, count));
+    for (int64_t begin = next.load(std::memory_order_relaxed); begin < count;) {
+      const int64_t size = part > 0 ? std::max(grain, (count - begin) / part) : grain;
+      if (!next.compare_exchange_weak(begin, begin + size, std::memory_order_relaxed))
+        continue;
+      body(begin, std::min(begin + size, count));
       if (between)
         between();
+      begin = next.load(std::memory_order_relaxed);
     }
   }
 };
@@ -242,7 +249,7 @@ void share_work(int64_t count, int64_t grain, const std::function<void(int64_t, 
 }
 
 void share_loop(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body, int helpers_wanted) {
-  shared_ranges ranges{count, grain, body};
+  shared_ranges ranges{count, grain, body, 2 * (int64_t{helpers_wanted} + 1)};
   place_to_share* const place = count > grain && helpers_wanted > 0 ? free_place(loops) : nullptr;
   if (!place) {
     ranges.take();

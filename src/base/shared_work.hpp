@@ -24,8 +24,8 @@ void share_work(int64_t count, int64_t grain, const std::function<void(int64_t b
 
 /// Calls `body(begin, end)` likewise on this thread and up to `helpers` threads that do nothing but help. They are
 /// woken if they are asleep, and stay awake for another 0.1 ms: the next loop of a model follows within microseconds.
-/// Ranges are taken, not given: a thread that loses its core holds up the range that it is at, and no other. Other
-/// threads that are awake do not take part. `body` must not throw.
+/// Ranges are taken, not given: a thread that loses its core holds up the range that it is at, and no other. The first
+/// ranges are longer than `grain`. Other threads that are awake do not take part. `body` must not throw.
 void share_loop(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body, int helpers);
 
 /// Lets go of something whose end takes a while, many small pieces of memory: on a thread that is awake, if there is

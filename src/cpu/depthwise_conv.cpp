@@ -26,10 +26,21 @@ struct depthwise_sizes {
   window_axis rows, columns;
 };
 
-/// The taps that some neighbouring output pixels have inside of the image.
+/// The taps that some neighbouring output pixels have inside of the image; the outputs of a row that have all taps.
 struct tap_range {
   int64_t first, last;
 };
+
+/// Looking for the taps of each pixel takes as long as adding them.
+tap_range outputs_inside(const window_axis& a) {
+  const auto has_all = [&](int64_t o) { return a.first_tap(o) == 0 && a.last_tap(o) == a.kernel; };
+  tap_range inside{0, a.out};
+  while (inside.first < a.out && !has_all(inside.first))
+    ++inside.first;
+  while (inside.last > inside.first && !has_all(inside.last - 1))
+    --inside.last;
+  return inside;
+}
 
 /// Output pixels of one row to compute, and what they read.
 struct pixel_call {
@@ -44,8 +55,9 @@ struct pixel_call {
 class depthwise_conv_kernel final : public kernel {
 public:
   depthwise_conv_kernel(const kernel_request& r, const depthwise_sizes& s)
-      : s_(s), weights_(r.resources.weights.get(
-                   pack(r.inputs[1].constant, {s.channels, s.rows.kernel * s.columns.kernel}, {1, 0}))),
+      : s_(s), inside_(outputs_inside(s.columns)),
+        weights_(r.resources.weights.get(
+            pack(r.inputs[1].constant, {s.channels, s.rows.kernel * s.columns.kernel}, {1, 0}))),
         bias_(r.has_input(2)), residual_(r.has_input(3)), after_(parse_activation(r.call.attrs)),
         limits_(take_limits(after_)) {}
 
@@ -62,38 +74,32 @@ public:
 private:
   void run_line(const kernel_run& r, int64_t line) const {
     const int64_t row = line % s_.rows.out, image = line / s_.rows.out, floats_of_line = s_.columns.out * s_.channels;
-    const tap_range rows{s_.rows.first_tap(row), s_.rows.last_tap(row)};
-    pixel_call c{.x = r.input<float>(0) + (image * s_.rows.in + s_.rows.start(row)) * s_.columns.in * s_.channels,
-                 .step = s_.columns.stride * s_.channels,
-                 .w = weights_->data<float>(),
-                 .bias = bias_ ? r.input<float>(2) : nullptr,
-                 .residual = nullptr,
-                 .y = nullptr};
-    for (int64_t pixel = 0, count = 0; pixel < s_.columns.out; pixel += count) {
-      const tap_range columns{s_.columns.first_tap(pixel), s_.columns.last_tap(pixel)};
-      count = alike(pixel, columns);
-      pixel_call some = c;
-      some.x += s_.columns.start(pixel) * s_.channels;
-      const int64_t at = line * floats_of_line + pixel * s_.channels;
-      some.y = r.output<float>(0) + at;
-      some.residual = residual_ ? r.input<float>(3) + at : nullptr;
-      if (count == pixels_at_once)
-        run_pixels<pixels_at_once>(some, rows, columns);
-      else
-        run_pixels<1>(some, rows, columns);
+    const tap_range rows{s_.rows.first_tap(row), s_.rows.last_tap(row)}, all{0, s_.columns.kernel};
+    const float* const x = r.input<float>(0) + (image * s_.rows.in + s_.rows.start(row)) * s_.columns.in * s_.channels;
+    const auto at = [&](int64_t pixel) {
+      const int64_t y = line * floats_of_line + pixel * s_.channels;
+      return pixel_call{.x = x + s_.columns.start(pixel) * s_.channels,
+                        .step = s_.columns.stride * s_.channels,
+                        .w = weights_->data<float>(),
+                        .bias = bias_ ? r.input<float>(2) : nullptr,
+                        .residual = residual_ ? r.input<float>(3) + y : nullptr,
+                        .y = r.output<float>(0) + y};
+    };
+    for (int64_t pixel = 0; pixel < s_.columns.out;) {
+      const bool inside = pixel >= inside_.first && pixel < inside_.last;
+      if (inside && pixel + pixels_at_once <= inside_.last) {
+        run_pixels<pixels_at_once>(at(pixel), rows, all);
+        pixel += pixels_at_once;
+      } else {
+        run_pixels<1>(at(pixel), rows,
+                      inside ? all : tap_range{s_.columns.first_tap(pixel), s_.columns.last_tap(pixel)});
+        ++pixel;
+      }
     }
     if (after_.code != scalar_code::same) {
       float* const y = r.output<float>(0) + line * floats_of_line;
       fast::activate(after_, y, y, floats_of_line);
     }
-  }
-
-  /// Returns `pixels_at_once` if as many pixels have all taps, else 1.
-  int64_t alike(int64_t pixel, const tap_range& taps) const {
-    const int64_t last = pixel + pixels_at_once - 1;
-    const bool all = last < s_.columns.out && taps.first == 0 && s_.columns.last_tap(last) == s_.columns.kernel &&
-                     taps.last == s_.columns.kernel;
-    return all ? pixels_at_once : 1;
   }
 
   template <int Pixels>
@@ -146,6 +152,7 @@ private:
   }
 
   const depthwise_sizes s_;
+  const tap_range inside_; // of a row
   const weight_cache::handle weights_;
   const bool bias_, residual_;
   activation after_; // done to finished lines

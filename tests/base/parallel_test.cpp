@@ -102,7 +102,7 @@ TEST_CASE("the thread that calls a loop does all of it if no other comes", "[bas
     by_caller += static_cast<int>(end - begin);
   });
   CHECK(helpers <= 3);
-  CHECK(by_caller >= 400 - 3 * 25);
+  CHECK(by_caller >= 400 - 3 * 400 / 8);
 }
 
 TEST_CASE("usable cores are those of the process's affinity", "[base]") {
