@@ -9,7 +9,7 @@ namespace troupe::vulkan {
 void poison_results(const recorded_chunk& r);
 
 /// Promises the values that `prepare_copies` has found can be (`run_values::promised`), and says in `values.peers` what
-/// the submission is to signal. Nobody reads them before that has been submitted.
+/// the submission is to signal. Peers read them only after that has been submitted.
 void promise_values(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
                     const std::shared_ptr<peer_timeline>& own, run_values& values);
 

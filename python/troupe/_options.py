@@ -102,8 +102,8 @@ class SessionOptions:
     `add_session_config_entry("troupe.policy", "heft")`: troupe's own; also troupe.strategy, .precision, .plan_file, .goal, .schedule,
     .shares, .policy_plugin, .strategy_plugin.
 
-    Hints that change no result are accepted and have no effect: arenas, memory patterns, session.* and memory.* entries. The log
-    "troupe" notes them at the level DEBUG.
+    Hints that change no result are accepted and have no effect: arenas, memory patterns, session.* and memory.*
+    entries. The log "troupe" notes them at the level DEBUG.
 
     Raises `errors.NotImplemented` for what troupe does not have, AttributeError for what onnxruntime does not have either.
     """

@@ -28,7 +28,7 @@ std::pair<int64_t, int64_t> two_numbers(const std::string& file) {
   return {first, second};
 }
 
-/// Microseconds of all cores' time in a period; 0 for no limit.
+/// Returns the cores that a quota of time in each period is, rounded up; 0 for no limit.
 int64_t cores_of_quota(std::pair<int64_t, int64_t> quota_and_period) {
   const auto [quota, period] = quota_and_period;
   return quota > 0 && period > 0 ? ceil_div(quota, period) : 0;

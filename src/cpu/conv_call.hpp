@@ -2,6 +2,10 @@
 #pragma once
 
 #include "cpu/kernel.hpp"
+#include "ops/window.hpp"
+
+#include <algorithm>
+#include <optional>
 
 namespace troupe {
 
@@ -13,6 +17,16 @@ inline bool is_channels_last_conv(const kernel_request& r, bool any_input = fals
   return r.all_of_type(dtype::float32) && r.inputs[1].constant && (any_input || last(x)) && last(y) &&
          (!r.has_input(3) || (last(r.inputs[3]) && r.inputs[3].dims == y.dims)) &&
          r.call.attrs.integer("group", 1) == 1 && volume(x.dims) != 0 && volume(y.dims) != 0;
+}
+
+/// Returns the spatial axes of Conv `r`; nullopt if the output's sizes are others, as of a window that rounds up.
+inline std::optional<window_axes> axes_of_conv(const kernel_request& r) {
+  const shape &x = r.inputs[0].dims, &w = r.inputs[1].dims, &y = r.outputs[0].dims;
+  const window_spec spec = parse_window(r.call.attrs, shape(w.begin() + 2, w.end()));
+  const window_axes axes = bind_window(spec, std::span(x).subspan(2));
+  const bool fits = std::equal(y.begin() + 2, y.end(), axes.end() - static_cast<std::ptrdiff_t>(spec.rank()),
+                               axes.end(), [](int64_t size, const window_axis& a) { return a.out == size; });
+  return fits ? std::optional(axes) : std::nullopt;
 }
 
 } // namespace troupe

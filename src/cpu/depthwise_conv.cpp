@@ -3,6 +3,7 @@
 // the sums of some channels of a few neighbouring pixels stay in registers.
 #include "base/parallel.hpp"
 #include "base/round_up.hpp"
+#include "cpu/conv_call.hpp"
 #include "cpu/fast_functions.hpp"
 #include "cpu/float_vector.hpp"
 #include "cpu/kernels.hpp"
@@ -169,12 +170,10 @@ kernel_ptr make_depthwise_conv(const kernel_request& r) {
       r.call.attrs.integer("group", 1) != x.dims[1] || w.dims[0] != x.dims[1] || volume(x.dims) == 0 ||
       volume(y.dims) == 0)
     return nullptr;
-  const window_axes axes =
-      bind_window(parse_window(r.call.attrs, shape(w.dims.begin() + 2, w.dims.end())), std::span(x.dims).subspan(2));
-  const shape out(y.dims.begin() + 2, y.dims.end());
-  if (axes[2].out != out.back() || (out.size() == 2 && axes[1].out != out[0]))
+  const auto axes = axes_of_conv(r);
+  if (!axes)
     return nullptr;
-  return std::make_unique<depthwise_conv_kernel>(r, depthwise_sizes{x.dims[0], x.dims[1], axes[1], axes[2]});
+  return std::make_unique<depthwise_conv_kernel>(r, depthwise_sizes{x.dims[0], x.dims[1], (*axes)[1], (*axes)[2]});
 }
 
 } // namespace troupe

@@ -45,7 +45,7 @@ struct band {
   std::vector<float> floats;
 };
 
-/// Copies `count` pixels, of which those outside of [0, in) are zero; `first` is the first one's number.
+/// Copies rows of an image's pixels, channels-last, with zeros where windows reach beyond it.
 class row_copy {
 public:
   row_copy(const conv_sizes& s, const float* image) : s_(s), image_(image) {}
@@ -174,21 +174,20 @@ private:
 } // namespace
 
 kernel_ptr make_panel_conv(const kernel_request& r) {
-  const operand &x = r.inputs[0], &w = r.inputs[1], &y = r.outputs[0];
+  const operand &x = r.inputs[0], &w = r.inputs[1];
   if (x.dims.size() < 3 || x.dims.size() > 4 || !is_channels_last_conv(r, /*any_input=*/true))
     return nullptr;
-  window_axes axes =
-      bind_window(parse_window(r.call.attrs, shape(w.dims.begin() + 2, w.dims.end())), std::span(x.dims).subspan(2));
-  const shape out(y.dims.begin() + 2, y.dims.end());
-  if (axes[2].out != out.back() || (out.size() == 2 && axes[1].out != out[0])) // rounded up, which Conv does not
+  const auto axes = axes_of_conv(r);
+  if (!axes)
     return nullptr;
-  if (axes[2].in == 1 && axes[2].out == 1 && axes[2].kernel == 1) // the rows follow each other
-    std::swap(axes[1], axes[2]);
+  window_axis rows = (*axes)[1], columns = (*axes)[2];
+  if (columns.in == 1 && columns.out == 1 && columns.kernel == 1) // the rows follow each other
+    std::swap(rows, columns);
   const conv_sizes s{.images = x.dims[0],
                      .channels = x.dims[1],
                      .filters = w.dims[0],
-                     .rows = axes[1],
-                     .columns = axes[2],
+                     .rows = rows,
+                     .columns = columns,
                      .plain_input = r.layout_of(x) != layout::channels_last};
   return std::make_unique<panel_conv_kernel>(r, s);
 }

@@ -29,7 +29,7 @@ struct value_limits {
   float low, high;
 };
 
-/// Returns the limits, and sets `act` to none, if it has no more than limits; else none (infinities), and leaves `act`.
+/// Returns the limits, and sets `act` to none, if it has no more than limits; else infinities, and leaves `act`.
 value_limits take_limits(activation& act);
 
 /// How a product is cut for threads: `row_blocks` × `panel_groups` tasks.

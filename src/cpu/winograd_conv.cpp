@@ -217,7 +217,7 @@ bool is_3x3(const window_spec& spec) {
 } // namespace winograd
 
 kernel_ptr make_winograd_conv(const kernel_request& r) {
-  const operand &x = r.inputs[0], &w = r.inputs[1], &y = r.outputs[0];
+  const operand &x = r.inputs[0], &w = r.inputs[1];
   if (x.dims.size() != 4 || !is_channels_last_conv(r))
     return nullptr;
   const window_spec spec = parse_window(r.call.attrs, shape(w.dims.begin() + 2, w.dims.end()));
@@ -225,10 +225,10 @@ kernel_ptr make_winograd_conv(const kernel_request& r) {
   if (!winograd::is_3x3(spec) || x.dims[1] % winograd::group != 0 || w.dims[0] % winograd::group != 0 || !end)
     return nullptr;
   end->has_residual = r.has_input(3);
-  const window_axes axes = bind_window(spec, std::span(x.dims).subspan(2));
-  if (axes[1].out != y.dims[2] || axes[2].out != y.dims[3]) // a window that rounds up, which Conv does not
+  const auto axes = axes_of_conv(r);
+  if (!axes)
     return nullptr;
-  const winograd::conv_sizes s{x.dims[0], x.dims[1], w.dims[0], axes[1], axes[2]};
+  const winograd::conv_sizes s{x.dims[0], x.dims[1], w.dims[0], (*axes)[1], (*axes)[2]};
   const auto tile = winograd::best_tile(s);
   if (!tile)
     return nullptr;

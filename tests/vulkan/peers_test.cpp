@@ -278,12 +278,13 @@ void lose_gpus(uint32_t first_seed, uint32_t seeds) {
 
 } // namespace
 
-// Opening two GPUs takes half a second of a core: every test run has 40 losses, the nightly one the 300.
 TEST_CASE("a GPU that is lost in the middle of edges between peers: no hang, no wrong result",
           "[vulkan][peers][slow]") {
   lose_gpus(0, 40);
 }
 
+// Hidden, since opening two GPUs takes half a second of a core: every test run has the 40 losses above, scripts/nightly
+// runs these by their tag.
 TEST_CASE("300 losses in the middle of edges between peers", "[.][losses]") {
   lose_gpus(0, 300);
 }
