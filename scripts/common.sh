@@ -99,10 +99,14 @@ test_tsan() {
 # Kernels of the build for any processor, by each library level, after `build_preset generic`. glibc skips what the
 # processor lacks.
 test_levels() {
-  local level
-  for level in none x86-64-v3 x86-64-v4; do
-    say "kernels of the build for any processor, library level $level"
-    /lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask "$level" \
-      "$root/build/generic/bin/troupe_tests" "[cpu],[ops],[engine]"
-  done
+  test_level none SSE41 "[quantised],[ops],[engine]"
+  test_level x86-64-v3 AVX2 "[cpu],[ops],[engine]"
+  test_level x86-64-v4 AVX512_CORE "[cpu],[ops],[engine]"
+  test_level x86-64-v4 ALL "[cpu],[ops],[engine]"
+}
+
+# test_level LIBRARY LIMIT TAGS: the library's level for glibc, the limit for kernels that choose when they run.
+test_level() {
+  say "kernels of the build for any processor, library level $1, at most $2"
+  DNNL_MAX_CPU_ISA=$2 /lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask "$1" "$root/build/generic/bin/troupe_tests" "$3"
 }

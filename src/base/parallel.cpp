@@ -1,5 +1,6 @@
 #include "base/parallel.hpp"
 
+#include "base/cpu_feature.hpp"
 #include "base/round_up.hpp"
 #include "base/shared_work.hpp"
 #include "base/usable_cores.hpp"
@@ -123,7 +124,7 @@ void stream(void* target, const void* source, int64_t begin, int64_t end) {
   std::byte* const to = static_cast<std::byte*>(target) + begin;
   const std::byte* const from = static_cast<const std::byte*>(source) + begin;
   const int64_t bytes = end - begin;
-  static const line_copy copy = __builtin_cpu_supports("avx512f") ? stream_by_line : stream_by_16;
+  static const line_copy copy = cpu_has(cpu_feature::avx512) ? stream_by_line : stream_by_16;
   const auto past = static_cast<int64_t>(std::bit_cast<uintptr_t>(to) % line);
   const int64_t ahead = std::min(bytes, (line - past) % line);
   const int64_t whole = (bytes - ahead) / (4 * line) * (4 * line);

@@ -7,6 +7,8 @@
 #include "ops/operand_walk.hpp"
 #include "ops/quantization.hpp"
 
+#include <array>
+
 namespace troupe {
 namespace {
 
@@ -121,7 +123,43 @@ private:
   float y_scale_ = 1, y_zero_ = 0;
 };
 
+/// QuantizeLinear with one scale: a chain of one step that changes nothing, whose result is quantised.
+class quantize_kernel final : public kernel {
+public:
+  explicit quantize_kernel(const kernel_request& r) : has_zero_(r.has_input(2)) {
+    const elementwise_program same{{{scalar_code::same, 0}}, {}};
+    chain_call_ = {
+        .name = r.call.name, .op_type = "QuantizedElementwise", .domain = "troupe", .attrs = to_attributes(same)};
+    chain_call_.attrs.set("operands", int64_t{1});
+    kernel_request chain{chain_call_, {r.inputs[0], {}, {}, r.inputs[1]}, r.outputs, r.resources};
+    if (has_zero_)
+      chain.inputs.push_back(r.inputs[2]);
+    chain_ = make_int8_elementwise(chain);
+  }
+
+  bool is_complete() const { return chain_ != nullptr; }
+
+  void run(const kernel_run& r) override {
+    const std::array<const void*, 5> in{r.in[0], nullptr, nullptr, r.in[1], has_zero_ ? r.in[2] : nullptr};
+    chain_->run({in.data(), r.out, r.allocated});
+  }
+
+private:
+  bool has_zero_;
+  node chain_call_;
+  kernel_ptr chain_;
+};
+
 } // namespace
+
+kernel_ptr make_quantize(const kernel_request& r) {
+  const dtype type = r.outputs[0].type;
+  if ((type != dtype::uint8 && type != dtype::int8) || r.inputs[0].type != dtype::float32 ||
+      r.inputs[1].type != dtype::float32)
+    return nullptr;
+  auto made = std::make_unique<quantize_kernel>(r);
+  return made->is_complete() ? std::move(made) : nullptr;
+}
 
 kernel_ptr make_int8_elementwise(const kernel_request& r) {
   const auto count = static_cast<size_t>(r.call.attrs.integer("operands"));

@@ -1,5 +1,7 @@
 #include "cpu/int8_product.hpp"
 
+#include "base/cpu_feature.hpp"
+#include "cpu/int8_avx2.hpp"
 #include "cpu/int8_vnni.hpp"
 
 #include <algorithm>
@@ -51,114 +53,19 @@ bool runs_anywhere() {
   return true;
 }
 
-// -- AVX2: bytes are widened to 16 bits, since the instruction that multiplies bytes saturates the sum of two products
-
-#define TROUPE_AVX2 [[gnu::target("avx2")]]
-
-TROUPE_AVX2 int32_t load_quad(const uint8_t* a) {
-  int32_t bytes;
-  std::memcpy(&bytes, a, sizeof bytes);
-  return bytes;
-}
-
-/// Sums of a pair of registers, each of which has two halves of a quad for 4 channels, in order.
-TROUPE_AVX2 __m256i joined(__m256i a, __m256i b) {
-  return _mm256_permute4x64_epi64(_mm256_hadd_epi32(a, b), 0b11011000); // after hadd: 0 1 4 5 | 2 3 6 7
-}
-
-/// One row and one block: each register has the sums of two halves of a quad for 4 columns.
-template <int64_t Rows>
-TROUPE_AVX2 void tile_avx2(const uint8_t* a, int64_t lda, const int8_t* b, int64_t quads, int32_t* c, int64_t ldc) {
-  __m256i sums[Rows][4];
-  for (auto& row : sums)
-    for (__m256i& sum : row)
-      sum = _mm256_setzero_si256();
-  for (int64_t q = 0; q < quads; ++q, b += block_columns * quad) {
-    __m256i w[4];
-    for (int64_t i = 0; i < 4; ++i)
-      w[i] = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(b + i * 16)));
-    for (int64_t row = 0; row < Rows; ++row) {
-      const __m256i x = _mm256_cvtepu8_epi16(_mm_set1_epi32(load_quad(a + row * lda + q * quad)));
-      for (int64_t i = 0; i < 4; ++i)
-        sums[row][i] = _mm256_add_epi32(sums[row][i], _mm256_madd_epi16(x, w[i]));
-    }
-  }
-  for (int64_t row = 0; row < Rows; ++row)
-    for (int64_t i = 0; i < 4; i += 2)
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + row * ldc + i * 4), joined(sums[row][i], sums[row][i + 1]));
-}
-
-TROUPE_AVX2 void multiply_avx2(const uint8_t* a, int64_t lda, int64_t rows, const panel& b, int32_t* c, int64_t ldc) {
-  for (int64_t block = 0; block < b.blocks; ++block) {
-    const int8_t* w = b.data + block * b.quads * block_columns * quad;
-    int64_t row = 0;
-    for (; row + 2 <= rows; row += 2)
-      tile_avx2<2>(a + row * lda, lda, w, b.quads, c + row * ldc + block * block_columns, ldc);
-    if (row < rows)
-      tile_avx2<1>(a + row * lda, lda, w, b.quads, c + row * ldc + block * block_columns, ldc);
-  }
-}
-
-/// Interleaves one lane's 16 channels of one column, `count` of which are there.
-TROUPE_AVX2 void interleave_lane_avx2(const uint8_t* const* lines, int64_t at, int64_t count, __m128i flip,
-                                      uint8_t* to) {
-  alignas(16) uint8_t rows[quad][16] = {};
-  __m128i x[quad];
-  for (int64_t i = 0; i < quad; ++i) {
-    std::memcpy(rows[i], lines[i] + at, static_cast<size_t>(count));
-    x[i] = _mm_xor_si128(_mm_load_si128(reinterpret_cast<const __m128i*>(rows[i])), flip);
-  }
-  const __m128i low01 = _mm_unpacklo_epi8(x[0], x[1]), low23 = _mm_unpacklo_epi8(x[2], x[3]);
-  const __m128i high01 = _mm_unpackhi_epi8(x[0], x[1]), high23 = _mm_unpackhi_epi8(x[2], x[3]);
-  const __m128i y[quad] = {_mm_unpacklo_epi16(low01, low23), _mm_unpackhi_epi16(low01, low23),
-                           _mm_unpacklo_epi16(high01, high23), _mm_unpackhi_epi16(high01, high23)};
-  for (int64_t i = 0; i < quad; ++i)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * 64), y[i]);
-}
-
-TROUPE_AVX2 void interleave_avx2(const line_bytes& x, int64_t count, int64_t channels, uint8_t flip, uint8_t* columns) {
-  for (int64_t column = 0; column < count; ++column)
-    for (int64_t q = 0; q < x.quads; ++q, columns += column_bytes)
-      for (int64_t lane = 0; lane * 16 < channels; ++lane)
-        interleave_lane_avx2(x.lines + q * quad, column * x.step + lane * 16,
-                             std::min<int64_t>(16, channels - lane * 16), _mm_set1_epi8(static_cast<char>(flip)),
-                             columns + lane * 16);
-}
-
-TROUPE_AVX2 __m256i product_avx2(const uint8_t* x, const int8_t* w) {
-  return _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x))),
-                           _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w))));
-}
-
-TROUPE_AVX2 void multiply_channels_avx2(const uint8_t* columns, const line_taps& t, int64_t pixels, const int8_t* w,
-                                        int32_t* sums) {
-  for (int64_t pixel = 0; pixel < pixels; ++pixel, sums += group_channels)
-    for (int64_t first = 0; first < column_bytes; first += 32) { // 8 channels
-      __m256i low = _mm256_setzero_si256(), high = low;
-      for (int64_t k = 0; k < t.kernel; ++k)
-        for (int64_t q = 0; q < t.quads; ++q) {
-          const uint8_t* x = columns + t.place(pixel, k, q) + first;
-          const int8_t* tap = w + (k * t.quads + q) * column_bytes + first;
-          low = _mm256_add_epi32(low, product_avx2(x, tap));
-          high = _mm256_add_epi32(high, product_avx2(x + 16, tap + 16));
-        }
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + first / quad), joined(low, high));
-    }
-}
-
 bool has_avx2() {
-  return __builtin_cpu_supports("avx2");
+  return cpu_has(cpu_feature::avx2);
 }
 
 bool has_vnni() {
-  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  return cpu_has(cpu_feature::avx512_vnni);
 }
 
 constexpr auto all = std::to_array<implementation>({
     {"avx512_vnni", has_vnni, vnni::multiply, vnni::interleave, vnni::multiply_channels, vnni::multiply_to_bytes,
      vnni::multiply_channels_to_bytes},
-    {"avx2", has_avx2, multiply_avx2, interleave_avx2, multiply_channels_avx2, nullptr, nullptr},
+    {"avx2", has_avx2, avx2::multiply, avx2::interleave, avx2::multiply_channels, avx2::multiply_to_bytes,
+     avx2::multiply_channels_to_bytes},
     {"plain", runs_anywhere, multiply_plainly, interleave_plainly, multiply_channels_plainly, nullptr, nullptr},
 });
 

@@ -1,5 +1,5 @@
-// The usual end of a product of bytes on several rows at once, for processors with AVX-512: what int8_finish.hpp does,
-// kept in registers.
+// The usual end of a product of bytes on several rows at once, for processors with AVX2 or AVX-512: what
+// int8_finish.hpp does, kept in registers.
 #pragma once
 
 #include <cstdint>

@@ -69,6 +69,7 @@ constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"troupe", "QuantizedMatMul", {"int8_sum", make_int8_sum}},
     {"troupe", "QuantizedMatMul", {"int8_matmul", make_int8_matmul}},
     {"troupe", "QuantizedElementwise", {"int8_elementwise", make_int8_elementwise}},
+    {"", "QuantizeLinear", {"quantize", make_quantize}},
     {"", "DynamicQuantizeLinear", {"dynamic_quantize", make_dynamic_quantize}},
     {"com.microsoft", "MatMulNBits", {"matmul_nbits", make_matmul_nbits}},
     {"troupe", "Projections", {"projections", make_projections}},

@@ -54,8 +54,9 @@ kernel_ptr make_int8_conv(const kernel_request& request);
 kernel_ptr make_int8_matmul(const kernel_request& request);
 /// Both kinds where a sum with a residual follows. int8_sum.cpp
 kernel_ptr make_int8_sum(const kernel_request& request);
-/// troupe.QuantizedElementwise; DynamicQuantizeLinear. int8_elementwise.cpp, dynamic_quantize.cpp
+/// troupe.QuantizedElementwise; QuantizeLinear; DynamicQuantizeLinear. int8_elementwise.cpp, dynamic_quantize.cpp
 kernel_ptr make_int8_elementwise(const kernel_request& request);
+kernel_ptr make_quantize(const kernel_request& request);
 kernel_ptr make_dynamic_quantize(const kernel_request& request);
 /// MatMulNBits of float operands. matmul_nbits.cpp
 kernel_ptr make_matmul_nbits(const kernel_request& request);

@@ -1,5 +1,7 @@
 #include "cpu/packed_column.hpp"
 
+#include "base/cpu_feature.hpp"
+
 #include <algorithm>
 #include <immintrin.h>
 
@@ -168,9 +170,9 @@ columns_function plain_columns_function(int64_t bits) {
 }
 
 columns_function columns_function_for(int64_t bits, int64_t block_size) {
-  if (__builtin_cpu_supports("avx512f") && block_size * bits / 8 % 16 == 0)
+  if (cpu_has(cpu_feature::avx512) && block_size * bits / 8 % 16 == 0)
     return bits == 8 ? multiply_rows_avx512<8> : multiply_rows_avx512<4>;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+  if (cpu_has(cpu_feature::avx2))
     return bits == 8 ? multiply_rows_avx2<8> : multiply_rows_avx2<4>;
   return plain_columns_function(bits);
 }

@@ -340,6 +340,23 @@ TEST_CASE("quantised elementwise chains are the reference's", "[cpu][quantised]"
       }
 }
 
+TEST_CASE("quantising with one scale is the reference's", "[cpu][quantised]") {
+  for (const dtype y : byte_kinds)
+    for (const int64_t size : {1, 63, 5000, 100'000})
+      for (const float zero : {lowest(y), highest(y) - 3}) {
+        INFO(to_string(y) << " " << size << " " << zero);
+        kernel_check check("", "QuantizeLinear");
+        check.input(shape{size}, false, layout::plain, -40, 40).scalar(dtype::float32, 0.25f).scalar(y, zero);
+        CHECK(check.worst("quantize", 0, equal) == 0);
+      }
+  kernel_check without_zero("", "QuantizeLinear");
+  without_zero.input(shape{3, 70}, false, layout::plain, -1, 9).scalar(dtype::float32, 0.03f);
+  CHECK(without_zero.worst("quantize", 0, equal) == 0);
+  kernel_check by_column("", "QuantizeLinear");
+  by_column.input(shape{3, 4}).input(shape{4}, false, layout::plain, 1, 2);
+  CHECK_THROWS(by_column.worst("quantize"));
+}
+
 TEST_CASE("dynamic quantisation is the reference's", "[cpu][quantised]") {
   for (const int64_t size : {1, 63, 64, 1000, 100'000})
     for (const float low : {-1.f, 0.5f, -0.f}) {

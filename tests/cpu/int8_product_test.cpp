@@ -24,8 +24,8 @@ TEST_CASE("every implementation of products of bytes gives the plain one's sums"
   for (const int8::implementation& i : int8::implementations()) {
     if (!i.is_supported())
       continue;
-    for (const auto& [rows, depth, columns] :
-         std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {6, 8, 64}, {11, 130, 81}, {5, 36, 48}, {3, 1024, 16}}) {
+    for (const auto& [rows, depth, columns] : std::vector<std::array<int64_t, 3>>{
+             {1, 1, 1}, {6, 8, 64}, {11, 130, 81}, {5, 36, 48}, {3, 1024, 16}, {14, 1301, 33}}) {
       INFO(i.name << " " << rows << " " << depth << " " << columns);
       const int64_t quads = int8::quads_of(depth), blocks = int8::blocks_of(columns), step = 4 * quads,
                     width = 16 * blocks;

@@ -1,0 +1,389 @@
+#include "cpu/int8_avx2.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <immintrin.h>
+#include <vector>
+
+namespace troupe::int8::avx2 {
+namespace {
+
+#define TROUPE_AVX2 [[gnu::target("avx2,fma")]]
+#define TROUPE_AVX2_INLINE [[gnu::target("avx2,fma"), gnu::always_inline]] inline
+
+TROUPE_AVX2_INLINE __m256i load(const void* from) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+}
+
+TROUPE_AVX2_INLINE void store(void* to, __m256i x) {
+  _mm256_storeu_si256(static_cast<__m256i*>(to), x);
+}
+
+// Four bytes of a 32-bit integer become two pairs of 16 bits: its even bytes and its odd ones. Products of a pair are
+// added within its 32 bits, so columns and channels stay where they are.
+
+TROUPE_AVX2_INLINE __m256i even_unsigned(__m256i x) {
+  return _mm256_and_si256(x, _mm256_set1_epi16(0xff));
+}
+
+TROUPE_AVX2_INLINE __m256i odd_unsigned(__m256i x) {
+  return _mm256_srli_epi16(x, 8);
+}
+
+TROUPE_AVX2_INLINE __m256i even_signed(__m256i w) {
+  return _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8);
+}
+
+TROUPE_AVX2_INLINE __m256i odd_signed(__m256i w) {
+  return _mm256_srai_epi16(w, 8);
+}
+
+TROUPE_AVX2_INLINE __m256i sum_of_products(__m256i sum, __m256i x, __m256i w) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(x, w));
+}
+
+// -- products
+
+/// Rows whose sums stay in registers, and quads of the depth that are widened at a time: those of a block stay in the
+/// first-level cache.
+constexpr int64_t tile_rows = 6, depth_quads = 128;
+constexpr int64_t block_bytes = block_columns * quad;
+
+/// Widens `quads` quads of a block: first their even rows, [quads][16 columns][2], then their odd ones.
+TROUPE_AVX2 void widen_block(const int8_t* w, int64_t quads, int16_t* to) {
+  int16_t* const odd = to + quads * 32;
+  for (int64_t i = 0; i < quads * 2; ++i) {
+    const __m256i bytes = load(w + i * 32);
+    store(to + i * 16, even_signed(bytes));
+    store(odd + i * 16, odd_signed(bytes));
+  }
+}
+
+/// Widens `quads` quads of a row: first their even bytes, then their odd ones.
+TROUPE_AVX2 void widen_quads(const uint8_t* a, int64_t quads, int16_t* to) {
+  int16_t* const odd = to + quads * 2;
+  int64_t q = 0;
+  for (; q + 8 <= quads; q += 8) {
+    const __m256i bytes = load(a + q * quad);
+    store(to + q * 2, even_unsigned(bytes));
+    store(odd + q * 2, odd_unsigned(bytes));
+  }
+  for (; q < quads; ++q)
+    for (int64_t i = 0; i < 2; ++i) {
+      to[q * 2 + i] = a[q * quad + i * 2];
+      odd[q * 2 + i] = a[q * quad + i * 2 + 1];
+    }
+}
+
+/// Adds, or sets, the sums of `Rows` rows and a block over `pairs` pairs of a depth.
+template <int64_t Rows>
+TROUPE_AVX2 void add_tile(const int16_t* a, int64_t lda, const int16_t* w, int64_t pairs, bool adds, int32_t* c,
+                          int64_t ldc) {
+  __m256i sums[Rows][2];
+#pragma GCC unroll 6
+  for (int64_t row = 0; row < Rows; ++row)
+#pragma GCC unroll 2
+    for (int64_t i = 0; i < 2; ++i)
+      sums[row][i] = adds ? load(c + row * ldc + i * 8) : _mm256_setzero_si256();
+  for (int64_t p = 0; p < pairs; ++p, w += 32) {
+    const __m256i of_pair[2] = {load(w), load(w + 16)};
+#pragma GCC unroll 6
+    for (int64_t row = 0; row < Rows; ++row) {
+      int32_t both;
+      std::memcpy(&both, a + row * lda + p * 2, sizeof both);
+      const __m256i x = _mm256_set1_epi32(both);
+#pragma GCC unroll 2
+      for (int64_t i = 0; i < 2; ++i)
+        sums[row][i] = _mm256_add_epi32(sums[row][i], _mm256_madd_epi16(x, of_pair[i]));
+    }
+  }
+#pragma GCC unroll 6
+  for (int64_t row = 0; row < Rows; ++row)
+#pragma GCC unroll 2
+    for (int64_t i = 0; i < 2; ++i)
+      store(c + row * ldc + i * 8, sums[row][i]);
+}
+
+void add_rows(const int16_t* a, int64_t lda, int64_t rows, const int16_t* w, int64_t pairs, bool adds, int32_t* c,
+              int64_t ldc) {
+  for (; rows >= tile_rows; rows -= tile_rows, a += tile_rows * lda, c += tile_rows * ldc)
+    add_tile<tile_rows>(a, lda, w, pairs, adds, c, ldc);
+  switch (rows) {
+    case 5: return add_tile<5>(a, lda, w, pairs, adds, c, ldc);
+    case 4: return add_tile<4>(a, lda, w, pairs, adds, c, ldc);
+    case 3: return add_tile<3>(a, lda, w, pairs, adds, c, ldc);
+    case 2: return add_tile<2>(a, lda, w, pairs, adds, c, ldc);
+    case 1: return add_tile<1>(a, lda, w, pairs, adds, c, ldc);
+    default: return;
+  }
+}
+
+/// One row, for which widening the weights apart would cost more than the products.
+TROUPE_AVX2 void multiply_row(const uint8_t* a, const panel& b, int32_t* c) {
+  const int8_t* w = b.data;
+  for (int64_t block = 0; block < b.blocks; ++block, c += block_columns) {
+    __m256i sums[2] = {};
+    for (int64_t q = 0; q < b.quads; ++q, w += block_bytes) {
+      int32_t bytes;
+      std::memcpy(&bytes, a + q * quad, sizeof bytes);
+      const __m256i x = _mm256_set1_epi32(bytes), even = even_unsigned(x), odd = odd_unsigned(x);
+#pragma GCC unroll 2
+      for (int64_t i = 0; i < 2; ++i) {
+        const __m256i weights = load(w + i * 32);
+        sums[i] = sum_of_products(sums[i], even, even_signed(weights));
+        sums[i] = sum_of_products(sums[i], odd, odd_signed(weights));
+      }
+    }
+    store(c, sums[0]);
+    store(c + 8, sums[1]);
+  }
+}
+
+/// Rows of A, widened chunk by chunk of `depth_quads` quads.
+class wide_rows {
+public:
+  wide_rows(const uint8_t* a, int64_t lda, int64_t rows, int64_t quads) : depth_(quads * quad) {
+    thread_local std::vector<int16_t> room;
+    room.resize(std::max(room.size(), static_cast<size_t>(rows * depth_)));
+    data_ = room.data();
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t q = 0; q < quads; q += depth_quads)
+        widen_quads(a + row * lda + q * quad, std::min(depth_quads, quads - q), room.data() + row * depth_ + q * quad);
+  }
+
+  /// Computes the sums of `rows` rows, from `row` on, and block `block`.
+  void multiply(int64_t row, int64_t rows, const panel& b, int64_t block, int32_t* c, int64_t ldc) const {
+    alignas(32) int16_t weights[depth_quads * block_bytes];
+    for (int64_t q = 0; q < b.quads; q += depth_quads) {
+      const int64_t quads = std::min(depth_quads, b.quads - q);
+      widen_block(b.data + (block * b.quads + q) * block_bytes, quads, weights);
+      add_rows(data_ + row * depth_ + q * quad, depth_, rows, weights, quads * 2, q > 0, c, ldc);
+    }
+  }
+
+private:
+  int64_t depth_;
+  const int16_t* data_;
+};
+
+// -- ends
+
+/// What turns real results into bytes. All are taken as signed; the highest bit of unsigned ones is flipped last.
+struct byte_limits {
+  __m256i zero, least, most, flip;
+};
+
+TROUPE_AVX2_INLINE byte_limits limits_of(const byte_end& e) {
+  const int32_t move = e.is_signed ? 0 : -128;
+  return {_mm256_set1_epi16(static_cast<int16_t>(e.end.zero + move)),
+          _mm256_set1_epi8(static_cast<char>(e.end.least + move)),
+          _mm256_set1_epi8(static_cast<char>(e.end.most + move)), _mm256_set1_epi8(static_cast<char>(move))};
+}
+
+/// What 8 columns share.
+struct column_end {
+  __m256i correction;
+  __m256 scale, offset;
+};
+
+TROUPE_AVX2_INLINE column_end columns_of(const byte_end& e, int64_t first) {
+  return {load(e.correction + first), _mm256_loadu_ps(e.scale + first), _mm256_loadu_ps(e.offset + first)};
+}
+
+/// Returns ⌊(sum + correction) · scale + offset⌉, halves to even: what is too large for an integer is a large one, what
+/// is too small the least.
+TROUPE_AVX2_INLINE __m256i rounded(__m256i sum, const column_end& e) {
+  const __m256 whole = _mm256_cvtepi32_ps(_mm256_add_epi32(sum, e.correction));
+  return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_fmadd_ps(whole, e.scale, e.offset), _mm256_set1_ps(1e9f)));
+}
+
+/// Packs four registers of integers within 16-byte lanes: 4 of each register's in each lane. Packing and the addition
+/// saturate.
+TROUPE_AVX2_INLINE __m256i bytes_of(const byte_limits& l, __m256i a, __m256i b, __m256i c, __m256i d) {
+  const __m256i low = _mm256_adds_epi16(_mm256_packs_epi32(a, b), l.zero),
+                high = _mm256_adds_epi16(_mm256_packs_epi32(c, d), l.zero);
+  return _mm256_xor_si256(_mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(low, high), l.least), l.most), l.flip);
+}
+
+/// Ends the sums of pairs of rows and a block, the first `count` columns of it.
+TROUPE_AVX2 void rows_to_bytes(const int32_t* sums, int64_t rows, const byte_end& e, int64_t first, int64_t count,
+                               uint8_t* y, int64_t y_step) {
+  const byte_limits limits = limits_of(e);
+  const column_end left = columns_of(e, first), right = columns_of(e, first + 8);
+  // Lanes have columns 0 to 3 and 4 to 7 of the four registers.
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  for (int64_t row = 0; row < rows; row += 2, sums += 2 * block_columns, y += 2 * y_step) {
+    const __m256i packed =
+        bytes_of(limits, rounded(load(sums), left), rounded(load(sums + 8), right),
+                 rounded(load(sums + block_columns), left), rounded(load(sums + block_columns + 8), right));
+    alignas(32) uint8_t bytes[2 * block_columns];
+    store(bytes, _mm256_permutevar8x32_epi32(packed, order));
+    for (int64_t i = 0; i < std::min<int64_t>(2, rows - row); ++i)
+      if (count == block_columns)
+        std::memcpy(y + i * y_step, bytes + i * block_columns, block_columns);
+      else
+        std::memcpy(y + i * y_step, bytes + i * block_columns, static_cast<size_t>(count));
+  }
+}
+
+// -- depthwise convolutions
+
+/// Pixels whose sums stay in registers, and channels of a register.
+constexpr int64_t tile_pixels = 4, lanes = 8;
+
+/// Sums over all taps of `Pixels` pixels.
+template <int64_t Pixels>
+TROUPE_AVX2 void multiply_pixels(const uint8_t* columns, const line_taps& t, const int8_t* w, int32_t* to) {
+  const int64_t step = t.place(1, 0, 0);
+  for (int64_t first = 0; first < group_channels; first += lanes) {
+    __m256i sums[Pixels];
+#pragma GCC unroll 4
+    for (__m256i& sum : sums)
+      sum = _mm256_setzero_si256();
+    const int8_t* tap = w + first * quad;
+    for (int64_t k = 0; k < t.kernel; ++k)
+      for (int64_t q = 0; q < t.quads; ++q, tap += column_bytes) {
+        const uint8_t* x = columns + t.place(0, k, q) + first * quad;
+        const __m256i weights = load(tap), even = even_signed(weights), odd = odd_signed(weights);
+#pragma GCC unroll 4
+        for (int64_t p = 0; p < Pixels; ++p) {
+          const __m256i bytes = load(x + p * step);
+          sums[p] = sum_of_products(sums[p], even_unsigned(bytes), even);
+          sums[p] = sum_of_products(sums[p], odd_unsigned(bytes), odd);
+        }
+      }
+#pragma GCC unroll 4
+    for (int64_t p = 0; p < Pixels; ++p)
+      store(to + p * group_channels + first, sums[p]);
+  }
+}
+
+/// The same for the usual kernel, 3 columns of up to 4 lines: neighbours share columns in registers.
+template <int64_t Stride>
+TROUPE_AVX2 void four_pixels_of_three(const uint8_t* columns, const int8_t* w, int32_t* to) {
+  constexpr int64_t count = (tile_pixels - 1) * Stride + 3;
+  for (int64_t first = 0; first < group_channels; first += lanes) {
+    __m256i even[3], odd[3], sums[tile_pixels] = {};
+#pragma GCC unroll 3
+    for (int64_t k = 0; k < 3; ++k) {
+      const __m256i weights = load(w + k * column_bytes + first * quad);
+      even[k] = even_signed(weights);
+      odd[k] = odd_signed(weights);
+    }
+#pragma GCC unroll 9
+    for (int64_t column = 0; column < count; ++column) {
+      const __m256i bytes = load(columns + column * column_bytes + first * quad);
+      const __m256i even_bytes = even_unsigned(bytes), odd_bytes = odd_unsigned(bytes);
+#pragma GCC unroll 4
+      for (int64_t p = 0; p < tile_pixels; ++p)
+        if (const int64_t k = column - p * Stride; k >= 0 && k < 3) {
+          sums[p] = sum_of_products(sums[p], even_bytes, even[k]);
+          sums[p] = sum_of_products(sums[p], odd_bytes, odd[k]);
+        }
+    }
+#pragma GCC unroll 4
+    for (int64_t p = 0; p < tile_pixels; ++p)
+      store(to + p * group_channels + first, sums[p]);
+  }
+}
+
+void multiply_four(const uint8_t* columns, const line_taps& t, const int8_t* w, int32_t* to) {
+  const bool of_three = t.kernel == 3 && t.quads == 1 && t.dilation == 1;
+  if (of_three && t.stride == 1)
+    return four_pixels_of_three<1>(columns, w, to);
+  if (of_three && t.stride == 2)
+    return four_pixels_of_three<2>(columns, w, to);
+  multiply_pixels<tile_pixels>(columns, t, w, to);
+}
+
+/// Ends a pixel's sums. Packing works within lanes, as the interleaving did: so channels are in order again.
+TROUPE_AVX2 void pixel_to_bytes(const int32_t* sums, const byte_end& e, int64_t channels, uint8_t* y) {
+  const byte_limits limits = limits_of(e);
+  alignas(32) uint8_t bytes[group_channels];
+#pragma GCC unroll 2
+  for (int64_t first = 0; first < 2 * lanes; first += lanes) {
+    __m256i whole[4];
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < 4; ++i)
+      whole[i] = rounded(load(sums + first + i * 16), columns_of(e, first + i * 16));
+    store(bytes + first * 4, bytes_of(limits, whole[0], whole[1], whole[2], whole[3]));
+  }
+  std::memcpy(y, bytes, channels == group_channels ? group_channels : static_cast<size_t>(channels));
+}
+
+/// Interleaves one lane's 16 channels of four lines.
+TROUPE_AVX2_INLINE void interleave_lane(const __m128i (&x)[quad], uint8_t* to) {
+  const __m128i low01 = _mm_unpacklo_epi8(x[0], x[1]), low23 = _mm_unpacklo_epi8(x[2], x[3]);
+  const __m128i high01 = _mm_unpackhi_epi8(x[0], x[1]), high23 = _mm_unpackhi_epi8(x[2], x[3]);
+  const __m128i y[quad] = {_mm_unpacklo_epi16(low01, low23), _mm_unpackhi_epi16(low01, low23),
+                           _mm_unpacklo_epi16(high01, high23), _mm_unpackhi_epi16(high01, high23)};
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < quad; ++i)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i * 64), y[i]);
+}
+
+/// Reads `count` bytes of a line, at most 16; the others are 0.
+TROUPE_AVX2_INLINE __m128i load_bytes(const uint8_t* from, int64_t count) {
+  if (count == 16)
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  alignas(16) uint8_t bytes[16] = {};
+  std::memcpy(bytes, from, static_cast<size_t>(count));
+  return _mm_load_si128(reinterpret_cast<const __m128i*>(bytes));
+}
+
+} // namespace
+
+void multiply(const uint8_t* a, int64_t lda, int64_t rows, const panel& b, int32_t* c, int64_t ldc) {
+  if (rows == 1)
+    return multiply_row(a, b, c);
+  const wide_rows wide(a, lda, rows, b.quads);
+  for (int64_t block = 0; block < b.blocks; ++block)
+    wide.multiply(0, rows, b, block, c + block * block_columns, ldc);
+}
+
+void multiply_to_bytes(const uint8_t* a, int64_t lda, int64_t rows, const panel& b, const byte_end& end,
+                       int64_t columns, uint8_t* y, int64_t y_step) {
+  constexpr int64_t most_rows = 96; // whose sums stay in the first-level cache
+  const wide_rows wide(a, lda, rows, b.quads);
+  alignas(32) int32_t sums[most_rows * block_columns];
+  for (int64_t row = 0; row < rows; row += most_rows)
+    for (int64_t block = 0; block < b.blocks; ++block) {
+      const int64_t first = block * block_columns, count = std::min(most_rows, rows - row);
+      wide.multiply(row, count, b, block, sums, block_columns);
+      rows_to_bytes(sums, count, end, first, std::min(block_columns, columns - first), y + row * y_step + first,
+                    y_step);
+    }
+}
+
+TROUPE_AVX2 void interleave(const line_bytes& x, int64_t count, int64_t channels, uint8_t flip, uint8_t* columns) {
+  const __m128i flips = _mm_set1_epi8(static_cast<char>(flip));
+  for (int64_t column = 0; column < count; ++column)
+    for (int64_t q = 0; q < x.quads; ++q, columns += column_bytes)
+      for (int64_t first = 0; first < channels; first += 16) {
+        const int64_t there = std::min<int64_t>(16, channels - first);
+        __m128i rows[quad];
+#pragma GCC unroll 4
+        for (int64_t i = 0; i < quad; ++i)
+          rows[i] = _mm_xor_si128(load_bytes(x.lines[q * quad + i] + column * x.step + first, there), flips);
+        interleave_lane(rows, columns + first);
+      }
+}
+
+void multiply_channels(const uint8_t* columns, const line_taps& t, int64_t pixels, const int8_t* w, int32_t* sums) {
+  for (int64_t p = 0; p < pixels; ++p)
+    multiply_pixels<1>(columns + t.place(p, 0, 0), t, w, sums + p * group_channels);
+}
+
+void multiply_channels_to_bytes(const uint8_t* columns, const line_taps& t, int64_t pixels, const int8_t* w,
+                                const byte_end& end, int64_t channels, uint8_t* y, int64_t y_step) {
+  alignas(32) int32_t sums[tile_pixels * group_channels];
+  for (int64_t p = 0; p < pixels;) {
+    const int64_t count = pixels - p >= tile_pixels ? tile_pixels : 1;
+    const uint8_t* x = columns + t.place(p, 0, 0);
+    count == tile_pixels ? multiply_four(x, t, w, sums) : multiply_pixels<1>(x, t, w, sums);
+    for (int64_t i = 0; i < count; ++i, ++p)
+      pixel_to_bytes(sums + i * group_channels, end, channels, y + p * y_step);
+  }
+}
+
+} // namespace troupe::int8::avx2
