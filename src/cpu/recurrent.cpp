@@ -1,16 +1,18 @@
 // LSTM, GRU and RNN layers of floats (the operators: ops/onnx/recurrent.cpp), with their default activations, an RNN's
 // also Relu; whole sequences.
 //
-// The input part of all steps is one product, to which the biases are added. A step adds h · Rᵀ. Rᵀ is packed as
-// [gates, panels, H, P]: the P = 64 units of a panel stay in registers while the state's elements pass, and memory is
-// read in its order. (Where H is no multiple of 64 there is one panel of all units.) Two directions run on two threads
-// if each one's Rᵀ fits a core's cache. Else, and if there is only one, a direction shares its panels out: a thread
-// computes all gates of its units, so its part of Rᵀ stays in its core's cache; a step ends when all have ended. A GRU
-// has a second part, since its candidate needs r ∘ h of all units, unless `linear_before_reset` takes r ∘ (h · Rᵀ).
+// The input part of all steps is one product by packed panels, to which the biases are added. A step adds h · Rᵀ. Rᵀ is
+// packed as [gates, panels, H, P]: the P = 64 units of a panel stay in registers while the state's elements pass, and
+// memory is read in its order. (Where H is not a multiple of 64, one panel has all units.) Two directions run on two
+// threads if each one's Rᵀ fits a core's cache. Else, and if there is only one, a direction shares its panels out: a
+// thread computes all gates of its units, so its part of Rᵀ stays in its core's cache; a step ends when all have ended.
+// A GRU has a second part, since its candidate needs r ∘ h of all units, unless `linear_before_reset` takes
+// r ∘ (h · Rᵀ).
 #include "base/parallel.hpp"
-#include "cpu/dnnl_compat.hpp"
+#include "base/round_up.hpp"
 #include "cpu/float_vector.hpp"
 #include "cpu/kernels.hpp"
+#include "cpu/panel_product.hpp"
 #include "cpu/vector_math.hpp"
 #include "ops/pack.hpp"
 
@@ -146,6 +148,12 @@ public:
       panel_ = z.hidden;
     const shape by_panels{z.directions, gates_of(z.kind), z.hidden / panel_, panel_, z.hidden};
     recurrent_ = r.resources.weights.get(pack(r.inputs[2].constant, by_panels, {0, 1, 2, 4, 3}));
+    const weight_cache::handle inputs =
+        r.resources.weights.get(pack(r.inputs[1].constant, {z.directions, z.gates(), z.inputs}, {0, 1, 2, 1},
+                                     {z.directions, ceil_div(z.gates(), panel_columns), z.inputs, panel_columns}));
+    for (int64_t d = 0; d < z.directions; ++d)
+      input_products_.emplace_back(inputs, z.gates(), std::vector<int64_t>{0}, z.inputs, activation{},
+                                   d * ceil_div(z.gates(), panel_columns) * z.inputs * panel_columns);
     has_h_ = r.has_input(5);
     has_c_ = z.kind == cell_kind::lstm && r.has_input(6);
     for (size_t i = 0; i < (z.kind == cell_kind::lstm ? 3u : 2u); ++i)
@@ -156,7 +164,7 @@ public:
     scratch_.reserve(z.directions * floats_ * int64_t{sizeof(float)});
   }
 
-  bool reads(size_t i) const override { return i != 2; }
+  bool reads(size_t i) const override { return i != 1 && i != 2; }
 
   void run(const kernel_run& r) override {
     constexpr int64_t most_floats = int64_t{1} << 18; // of Rᵀ that a core's cache keeps from step to step
@@ -172,8 +180,7 @@ private:
     const int64_t gates = z_.gates(), state = z_.state();
     float* all = static_cast<float*>(scratch_.data()) + d * floats_;
     float *h = all + z_.steps * z_.batch * gates, *next = h + state, *c = next + state, *bias = c + state;
-    multiply_inputs(r, d, all);
-    add_bias(r, d, bias, all);
+    multiply_inputs(r, d, bias, all);
     start(has_h_ ? r.in[5] : nullptr, d, h);
     start(has_c_ ? r.in[6] : nullptr, d, c);
     step_part part{.begin = 0,
@@ -271,27 +278,23 @@ private:
     }
   }
 
-  /// all = X · Wᵀ
-  void multiply_inputs(const kernel_run& r, int64_t d, float* all) const {
-    const float* w = r.input<float>(1) + d * z_.gates() * z_.inputs;
-    dnnl::error::wrap_c_api(dnnl_sgemm('N', 'T', z_.steps * z_.batch, z_.gates(), z_.inputs, 1.f, r.input<float>(0),
-                                       z_.inputs, w, z_.inputs, 0.f, all, z_.gates()),
-                            "a oneDNN product failed");
-  }
-
-  /// Adds both biases to the gates, but the candidate's of a linear GRU, which the reset gate scales: that stays in
-  /// `sum`.
-  void add_bias(const kernel_run& r, int64_t d, float* sum, float* all) const {
-    if (!has_bias_)
-      return;
+  /// all = X · Wᵀ + both biases; but of a linear GRU's candidate only that of the input: the reset gate scales the
+  /// other, which is left in `bias`.
+  void multiply_inputs(const kernel_run& r, int64_t d, float* bias, float* all) const {
     const int64_t gates = z_.gates(), apart = z_.kind == cell_kind::gru_linear ? 2 * z_.hidden : gates;
-    const float *of_input = r.input<float>(3) + d * 2 * gates, *of_state = of_input + gates;
-    for (int64_t j = 0; j < gates; ++j)
-      sum[j] = of_input[j] + (j < apart ? of_state[j] : 0.f);
-    for (int64_t row = 0; row < z_.steps * z_.batch; ++row)
-      for (int64_t j = 0; j < gates; ++j)
-        all[row * gates + j] += sum[j];
-    std::copy(of_state + apart, of_state + gates, sum + apart);
+    const float* of_input = has_bias_ ? r.input<float>(3) + d * 2 * gates : nullptr;
+    for (int64_t j = 0; has_bias_ && j < gates; ++j)
+      bias[j] = of_input[j] + (j < apart ? of_input[gates + j] : 0.f);
+    const panel_product& product = input_products_[static_cast<size_t>(d)];
+    const int64_t rows = z_.steps * z_.batch;
+    constexpr int64_t worth_a_thread = 1 << 18; // multiplications
+    parallel_for(product.panels(), worth_a_thread / (rows * z_.inputs * panel_columns) + 1,
+                 [&](int64_t begin, int64_t end) {
+                   product.run({.x = r.input<float>(0), .step = z_.inputs, .rows = rows, .residual = nullptr, .y = all},
+                               begin, end, has_bias_ ? bias : nullptr);
+                 });
+    if (has_bias_)
+      std::copy(of_input + gates + apart, of_input + 2 * gates, bias + apart);
   }
 
   void start(const void* from, int64_t d, float* state) const {
@@ -308,6 +311,7 @@ private:
   bool has_output_[3] = {};
   int64_t floats_ = 0; // of scratch, for each direction
   weight_cache::handle recurrent_;
+  std::vector<panel_product> input_products_; // by direction
   scratch_buffer& scratch_;
 };
 
@@ -338,7 +342,8 @@ kernel_ptr make_layer(const kernel_request& r, cell_kind kind) {
   const attributes& a = r.call.attrs;
   // sequence_lens is of integers, so its presence is refused here.
   if (!r.all_of_type(dtype::float32) || !r.all_plain() || r.has_input(7) || a.has("clip") ||
-      a.integer("input_forget", 0) != 0 || a.integer("layout", 0) != 0 || !r.inputs[2].constant)
+      a.integer("input_forget", 0) != 0 || a.integer("layout", 0) != 0 || !r.inputs[1].constant ||
+      !r.inputs[2].constant)
     return nullptr;
   const shape& x = r.inputs[0].dims;
   const layer_sizes z{
