@@ -9,6 +9,7 @@ namespace troupe {
 /// Instructions that kernels are written for, beyond those that the compiler may use everywhere.
 enum class cpu_feature : uint8_t {
   avx2,        // with FMA
+  avx2_vnni,   // for registers of 256 bits; with AVX2 and FMA
   avx512,      // F, BW, VL and DQ
   avx512_vnni, // with all of `avx512`
 };

@@ -1,5 +1,7 @@
 #include "cpu/int8_avx2.hpp"
 
+#include "cpu/int8_avx2_ends.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <immintrin.h>
@@ -166,66 +168,6 @@ private:
   const int16_t* data_;
 };
 
-// -- ends
-
-/// What turns real results into bytes. All are taken as signed; the highest bit of unsigned ones is flipped last.
-struct byte_limits {
-  __m256i zero, least, most, flip;
-};
-
-TROUPE_AVX2_INLINE byte_limits limits_of(const byte_end& e) {
-  const int32_t move = e.is_signed ? 0 : -128;
-  return {_mm256_set1_epi16(static_cast<int16_t>(e.end.zero + move)),
-          _mm256_set1_epi8(static_cast<char>(e.end.least + move)),
-          _mm256_set1_epi8(static_cast<char>(e.end.most + move)), _mm256_set1_epi8(static_cast<char>(move))};
-}
-
-/// What 8 columns share.
-struct column_end {
-  __m256i correction;
-  __m256 scale, offset;
-};
-
-TROUPE_AVX2_INLINE column_end columns_of(const byte_end& e, int64_t first) {
-  return {load(e.correction + first), _mm256_loadu_ps(e.scale + first), _mm256_loadu_ps(e.offset + first)};
-}
-
-/// Returns ⌊(sum + correction) · scale + offset⌉, halves to even: what is too large for an integer is a large one, what
-/// is too small the least.
-TROUPE_AVX2_INLINE __m256i rounded(__m256i sum, const column_end& e) {
-  const __m256 whole = _mm256_cvtepi32_ps(_mm256_add_epi32(sum, e.correction));
-  return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_fmadd_ps(whole, e.scale, e.offset), _mm256_set1_ps(1e9f)));
-}
-
-/// Packs four registers of integers within 16-byte lanes: 4 of each register's in each lane. Packing and the addition
-/// saturate.
-TROUPE_AVX2_INLINE __m256i bytes_of(const byte_limits& l, __m256i a, __m256i b, __m256i c, __m256i d) {
-  const __m256i low = _mm256_adds_epi16(_mm256_packs_epi32(a, b), l.zero),
-                high = _mm256_adds_epi16(_mm256_packs_epi32(c, d), l.zero);
-  return _mm256_xor_si256(_mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(low, high), l.least), l.most), l.flip);
-}
-
-/// Ends the sums of pairs of rows and a block, the first `count` columns of it.
-TROUPE_AVX2 void rows_to_bytes(const int32_t* sums, int64_t rows, const byte_end& e, int64_t first, int64_t count,
-                               uint8_t* y, int64_t y_step) {
-  const byte_limits limits = limits_of(e);
-  const column_end left = columns_of(e, first), right = columns_of(e, first + 8);
-  // Lanes have columns 0 to 3 and 4 to 7 of the four registers.
-  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-  for (int64_t row = 0; row < rows; row += 2, sums += 2 * block_columns, y += 2 * y_step) {
-    const __m256i packed =
-        bytes_of(limits, rounded(load(sums), left), rounded(load(sums + 8), right),
-                 rounded(load(sums + block_columns), left), rounded(load(sums + block_columns + 8), right));
-    alignas(32) uint8_t bytes[2 * block_columns];
-    store(bytes, _mm256_permutevar8x32_epi32(packed, order));
-    for (int64_t i = 0; i < std::min<int64_t>(2, rows - row); ++i)
-      if (count == block_columns)
-        std::memcpy(y + i * y_step, bytes + i * block_columns, block_columns);
-      else
-        std::memcpy(y + i * y_step, bytes + i * block_columns, static_cast<size_t>(count));
-  }
-}
-
 // -- depthwise convolutions
 
 /// Pixels whose sums stay in registers, and channels of a register.
@@ -296,21 +238,6 @@ void multiply_four(const uint8_t* columns, const line_taps& t, const int8_t* w, 
   multiply_pixels<tile_pixels>(columns, t, w, to);
 }
 
-/// Ends a pixel's sums. Packing works within lanes, as the interleaving did: so channels are in order again.
-TROUPE_AVX2 void pixel_to_bytes(const int32_t* sums, const byte_end& e, int64_t channels, uint8_t* y) {
-  const byte_limits limits = limits_of(e);
-  alignas(32) uint8_t bytes[group_channels];
-#pragma GCC unroll 2
-  for (int64_t first = 0; first < 2 * lanes; first += lanes) {
-    __m256i whole[4];
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < 4; ++i)
-      whole[i] = rounded(load(sums + first + i * 16), columns_of(e, first + i * 16));
-    store(bytes + first * 4, bytes_of(limits, whole[0], whole[1], whole[2], whole[3]));
-  }
-  std::memcpy(y, bytes, channels == group_channels ? group_channels : static_cast<size_t>(channels));
-}
-
 /// Interleaves one lane's 16 channels of four lines.
 TROUPE_AVX2_INLINE void interleave_lane(const __m128i (&x)[quad], uint8_t* to) {
   const __m128i low01 = _mm_unpacklo_epi8(x[0], x[1]), low23 = _mm_unpacklo_epi8(x[2], x[3]);
@@ -350,8 +277,8 @@ void multiply_to_bytes(const uint8_t* a, int64_t lda, int64_t rows, const panel&
     for (int64_t block = 0; block < b.blocks; ++block) {
       const int64_t first = block * block_columns, count = std::min(most_rows, rows - row);
       wide.multiply(row, count, b, block, sums, block_columns);
-      rows_to_bytes(sums, count, end, first, std::min(block_columns, columns - first), y + row * y_step + first,
-                    y_step);
+      avx2_ends::rows_to_bytes(sums, count, end, first, std::min(block_columns, columns - first),
+                               y + row * y_step + first, y_step);
     }
 }
 
@@ -382,7 +309,7 @@ void multiply_channels_to_bytes(const uint8_t* columns, const line_taps& t, int6
     const uint8_t* x = columns + t.place(p, 0, 0);
     count == tile_pixels ? multiply_four(x, t, w, sums) : multiply_pixels<1>(x, t, w, sums);
     for (int64_t i = 0; i < count; ++i, ++p)
-      pixel_to_bytes(sums + i * group_channels, end, channels, y + p * y_step);
+      avx2_ends::pixel_to_bytes(sums + i * group_channels, end, channels, y + p * y_step);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/cpu_feature.hpp"
 #include "cpu/int8_avx2.hpp"
+#include "cpu/int8_avx2_vnni.hpp"
 #include "cpu/int8_vnni.hpp"
 
 #include <algorithm>
@@ -57,6 +58,10 @@ bool has_avx2() {
   return cpu_has(cpu_feature::avx2);
 }
 
+bool has_avx2_vnni() {
+  return cpu_has(cpu_feature::avx2_vnni);
+}
+
 bool has_vnni() {
   return cpu_has(cpu_feature::avx512_vnni);
 }
@@ -64,6 +69,8 @@ bool has_vnni() {
 constexpr auto all = std::to_array<implementation>({
     {"avx512_vnni", has_vnni, vnni::multiply, vnni::interleave, vnni::multiply_channels, vnni::multiply_to_bytes,
      vnni::multiply_channels_to_bytes},
+    {"avx2_vnni", has_avx2_vnni, avx2_vnni::multiply, avx2::interleave, avx2_vnni::multiply_channels,
+     avx2_vnni::multiply_to_bytes, avx2_vnni::multiply_channels_to_bytes},
     {"avx2", has_avx2, avx2::multiply, avx2::interleave, avx2::multiply_channels, avx2::multiply_to_bytes,
      avx2::multiply_channels_to_bytes},
     {"plain", runs_anywhere, multiply_plainly, interleave_plainly, multiply_channels_plainly, nullptr, nullptr},
