@@ -75,7 +75,7 @@ void print_text() {
 void add_operators(CLI::App& app) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command =
-      app.add_subcommand("operators", "List the operators that troupe knows, and what of them GPUs leave to the CPU");
+      app.add_subcommand("operators", "List the supported operators, and which of them run only on the CPU");
   command->add_flag("--json", *json, "Print JSON, with the opsets at which an operator changes");
   command->callback([json] { *json ? print_json() : print_text(); });
 }

@@ -65,10 +65,10 @@ public:
   /// which waits for the calls that are left. So any number of runs needs no thread to wait for them.
   ///
   /// Callbacks run one after the other, on a thread of the engine's own that neither devices nor actors use: one may
-  /// call anything here, `run` too, and destroy session and engine; others wait meanwhile. What a callback throws ends
-  /// there; an engine's first is told on stderr. Throws `errc::invalid_argument` if `done` is empty and
-  /// `errc::cancelled` if the engine is closed; `done` is not called then. The inputs' bytes must not change before it
-  /// is.
+  /// call anything here, `run` too, and destroy session and engine; others wait meanwhile. Exceptions from callbacks
+  /// are swallowed; the first per engine is logged to stderr. Throws `errc::invalid_argument` if `done` is empty and
+  /// `errc::cancelled` if the engine is closed; `done` is not called then. The inputs' bytes must not change before
+  /// `done` is called.
   void run_async(named_tensors inputs, const run_options& options, run_callback done) const;
 
   /// Puts a request into the session's queue, which feeds its replicas (`session_options::strategy`; with `none`, the

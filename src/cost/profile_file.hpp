@@ -2,9 +2,9 @@
 // same devices.
 //
 // JSON, an object a device. A device is known by kind, description and units, so that equal GPUs share an entry and a
-// changed machine does not use a wrong one. A network link is known by the other host's address. Entries may leave out
-// what was not measured: it stays as it is usual for the device. Nodes' times are a list of pairs, oldest first, and
-// not an object, whose members have no order when they are read back.
+// changed machine does not use a wrong one. A network link is known by the other host's address. Missing entries keep
+// the device's defaults. Nodes' times are a list of pairs, oldest first, and not an object, whose members have no order
+// when they are read back.
 #pragma once
 
 #include "cost/device_profile.hpp"

@@ -43,14 +43,14 @@ public:
 
   /// Before all else: one more has to come.
   void expect(int64_t bytes) { total_ += bytes; }
-  /// So many bytes of the one in hand have come.
+  /// Bytes of the current weight received so far.
   void show(int64_t bytes) {
     if (ended_ + bytes < next_)
       return;
     told_(ended_ + bytes, total_);
     next_ = ended_ + bytes + std::max(total_ / 1000, largest_piece);
   }
-  /// The one in hand has come.
+  /// Called when the current weight has come.
   void end(int64_t bytes) {
     show(bytes);
     ended_ += bytes;

@@ -28,13 +28,13 @@ public:
   void wait(const run_request_ptr& request);
   /// Takes a run out if it waits: those after it may have room if it had none.
   void forget(const run_request_ptr& request);
-  /// Takes that memory may have become free: an execution of `ended` has left the book. Null: by others.
+  /// Called when memory may have become free: an execution of `ended` has left the book. Null: others freed it.
   void freed(const run_request_ptr& ended);
   /// Returns whether it has, since runs were woken last.
   bool wakes() const { return wakes_; }
-  /// Begins the runs that wait again (`begin(request)`), the first first, until one has to wait. A run waits on if only
-  /// its own executions have ended and there are others (`others_in_flight(request)`), which hold what it waits for.
-  /// None begins while other sessions lack memory: they are first.
+  /// Restarts runs that wait for memory (`begin(request)`), in arrival order, until one must wait again. A run waits on
+  /// if only its own executions have ended and there are others (`others_in_flight(request)`), which hold what it waits
+  /// for. None begins while other sessions lack memory: they are first.
   template <class InFlight, class Begin>
   void wake(InFlight&& others_in_flight, Begin&& begin) {
     wakes_ = false;

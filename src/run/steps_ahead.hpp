@@ -16,10 +16,10 @@ public:
               std::vector<command>& commands, completion_mode completion)
       : plans_(plans), installed_(installed), todo_(todo), book_(book), commands_(commands), completion_(completion) {}
 
-  /// Takes that the execution of a model has begun, or ended well.
+  /// Called when the execution of a model has begun, and when it has ended without a failure.
   void note_begin(const execution& e) { begun_ = e.id(); }
   void note_end(const execution& e) { hands_on_ = e.values().has_handed_on(); }
-  /// Takes that an execution knows what it hands on.
+  /// Called once an execution knows which values it passes on.
   void expect_next(const execution& before);
 
   /// Has the run that is likely to follow the one that has begun last bound, and makes it ready.

@@ -190,7 +190,7 @@ private:
   void get(bool& value) {
     const uint8_t read = raw(1)[0];
     if (read > 1)
-      refuse("{} is no truth value", read);
+      refuse("{} is not a boolean (0 or 1)", read);
     value = read == 1;
   }
   template <class T>

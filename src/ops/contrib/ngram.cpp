@@ -21,7 +21,7 @@ namespace {
 int64_t gram_size(const attributes& attrs) {
   const int64_t size = attrs.integer("ngram_size");
   if (size < 1)
-    fail(errc::invalid_model, "n-grams of {} tokens", size);
+    fail(errc::invalid_model, "attribute 'ngram_size' must be at least 1, not {}", size);
   return size;
 }
 

@@ -41,8 +41,8 @@ bool is_data_operand(const graph& g, const node& n, size_t i) {
   return i == 0 || (i == n.def->residual_input && *g.values[n.inputs[i]].dims == *g.values[n.outputs[0]].dims);
 }
 
-/// Whether a device's fused convolution gathers operand `i` byte by byte, whatever its layout: its channels are no
-/// whole words.
+/// Whether a device's fused convolution gathers operand `i` byte by byte, whatever its layout: the channel count is not
+/// a multiple of 4.
 bool gathers_bytes(const graph& g, const device_info& device, const node& n, size_t i) {
   const value& in = g.values[n.inputs[0]];
   if (!device.gpu || i != 0 || n.def->residual_input == 0 || bits_of(in.type) != 8)

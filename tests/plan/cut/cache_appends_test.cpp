@@ -65,7 +65,7 @@ TEST_CASE("a cache grows in place if attention alone reads what is past, and nob
   CHECK(found(reader::half_attention, 8) == 0);
   CHECK(found(reader::of_past, 8) == 0);
   CHECK(found(reader::of_present, 8) == 0);
-  CHECK(found(reader::none, 6) == 0); // rows that are no whole words
+  CHECK(found(reader::none, 6) == 0); // a row of 24 bytes: not a multiple of 16
   CHECK(found(reader::none, 8, true) == 0);
 }
 
