@@ -174,9 +174,8 @@ void check_private(const fs::path& key) {
   const mode_t forbidden = found.st_uid == 0 ? 0037 : 0077;
   if ((found.st_mode & forbidden) != 0)
     fail(errc::invalid_argument,
-         "others than its owner may use the key '{}' (its mode is {:o}): whoever has read it is a member of the "
-         "cluster; "
-         "make new certificates if that may have happened, else `chmod 600` it",
+         "others than its owner may use the key '{}' (its mode is {:o}), and anyone who has read it is a member of the "
+         "cluster; make new certificates if that may have happened, else `chmod 600` it",
          key.string(), found.st_mode & 07777);
 }
 

@@ -84,7 +84,7 @@ void completions::carry_out(call c) {
       tell(e.what());
   } catch (...) {
     if (!std::exchange(told_, true))
-      tell("something that is no std::exception");
+      tell("something that is not a std::exception");
   }
 }
 

@@ -42,7 +42,7 @@ host_address parse_address(std::string_view text, std::string_view entry, int le
   else if (host.find(':') != std::string_view::npos)
     refuse_host(entry, "it has more than one ':'");
   if (host.empty() || host.find_first_of("[]/@=,# \t") != std::string_view::npos)
-    refuse_host(entry, "that is no name or address of a host");
+    refuse_host(entry, "that is not a name or address of a host");
   return {.host = std::string(host), .port = parse_port(text.substr(colon + 1), entry, least_port)};
 }
 

@@ -124,7 +124,7 @@ void remote_hosts::connect(const host_address& host, const std::vector<std::stri
   remote::message answer = remote::decode(opened.welcome);
   auto* greeting = std::get_if<remote::welcome>(&answer);
   if (!greeting)
-    fail(errc::io, "{} is no worker of troupe", endpoint_text(host.host, host.port));
+    fail(errc::io, "{} is not a worker of troupe", endpoint_text(host.host, host.port));
   const std::string version = greeting->version, address = endpoint_text(host.host, host.port);
   std::optional<remote::link_figures> earlier;
   if (const auto kept = runtime_.devices().kept_link(address))

@@ -152,7 +152,7 @@ door_actor node::call(channel at, uint16_t port, const std::string& where, time_
           },
           [&](const caf::error& e) { fail_call(e, where, "answer"); });
   if (!door)
-    fail(errc::io, "{} is no troupe worker of this kind: its door is another", where);
+    fail(errc::io, "{} is not a troupe worker of this kind: it has another door", where);
   return door;
 }
 

@@ -27,7 +27,7 @@ dtype dtype_from(ONNXTensorElementDataType type) {
     return static_cast<dtype>(type);
   const auto* found = std::ranges::find(renumbered, type, &std::pair<ONNXTensorElementDataType, dtype>::first);
   if (found == renumbered.end())
-    reject(std::to_string(static_cast<int>(type)) + " is no element type");
+    reject(std::to_string(static_cast<int>(type)) + " is not an element type");
   return found->second;
 }
 

@@ -34,7 +34,7 @@ bool remove_handle(const void* handle, const std::type_info& type, const char* f
   const std::lock_guard lock(s.mutex);
   const auto found = s.living.find(handle);
   if (found == s.living.end() || *found->second != type) {
-    std::fprintf(stderr, "troupe: %s: %p is no living handle of this kind; it is left alone\n", function, handle);
+    std::fprintf(stderr, "troupe: %s: %p is not a living handle of this kind; it is left alone\n", function, handle);
     return false;
   }
   s.living.erase(found);

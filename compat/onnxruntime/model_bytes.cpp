@@ -126,7 +126,7 @@ uint64_t number_of(const initializer& of, const char* key, uint64_t otherwise) {
   uint64_t number = 0;
   const std::string& text = found->second;
   if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc())
-    throw error(errc::invalid_model, "initializer '" + of.name + "': its " + key + " is no number: '" + text + "'");
+    throw error(errc::invalid_model, "initializer '" + of.name + "': its " + key + " is not a number: '" + text + "'");
   return number;
 }
 

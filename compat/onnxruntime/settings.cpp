@@ -144,7 +144,7 @@ void check_entry(const std::string& key, const std::string& value) {
 
 int checked_threads(int threads) {
   if (threads < 0)
-    reject(std::to_string(threads) + " is no number of threads");
+    reject(std::to_string(threads) + " is not a number of threads");
   return threads;
 }
 

@@ -55,7 +55,7 @@ OrtValue map_of_values(const OrtValue* const* values, size_t count) {
 
 const tensor& tensor_of(const OrtValue* value, const char* what) {
   if (given(value, what).kind != ONNX_TYPE_TENSOR)
-    reject(std::string(what) + " is no tensor");
+    reject(std::string(what) + " is not a tensor");
   return value->held;
 }
 

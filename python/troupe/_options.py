@@ -84,7 +84,7 @@ def _accept_entry(key: str, value: str, known: str) -> None:
     if promise:
         _refuse(f"configuration entry '{key}' = '{value}'", promise)
     if not key.startswith(_HINT_ENTRIES):
-        _refuse(f"configuration entry '{key}'", f"there is none of this name{known}")
+        _refuse(f"configuration entry '{key}'", f"no entry has this name{known}")
     _note(f"configuration entry '{key}'", "it is a hint for onnxruntime's own ways")
 
 

@@ -53,7 +53,7 @@ def onnx_type_of(element_type: Any) -> int:
                 return number
         if wanted.kind in "US":
             return 8
-    raise InvalidArgument(f"{element_type!r} is no element type of a tensor")
+    raise InvalidArgument(f"{element_type!r} is not an element type of a tensor")
 
 
 def numpy_type_of(onnx_type: int) -> Any:

@@ -39,7 +39,7 @@ def _to_bfloat16(array: np.ndarray) -> OrtValue:
 
 
 def _of_type(array: np.ndarray, onnx_type: int) -> Any:
-    """Returns what a session takes for an array that stands for elements which NumPy does not have."""
+    """Returns what a session takes for an array of elements whose type NumPy does not have."""
     if onnx_type == _BFLOAT16 and array.dtype == np.float32:
         return _to_bfloat16(array)
     if array.dtype.itemsize == 1 and onnx_type in _EIGHT_BITS:

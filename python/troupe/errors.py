@@ -39,7 +39,7 @@ class InvalidGraph(Fail):
 
 
 class InvalidProtobuf(InvalidGraph):
-    """Bytes that are no ONNX model at all."""
+    """The bytes are not an ONNX model at all."""
 
 
 class NotImplemented(Error, NotImplementedError):  # noqa: A001: onnxruntime's name

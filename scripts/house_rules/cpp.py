@@ -41,6 +41,7 @@ class Scope:
     type: Class = None
 
 
+@functools.cache
 def blank(text):
     """Replaces comments, the insides of literals and preprocessor lines by spaces; lines stay where they are."""
     def spaces(found):

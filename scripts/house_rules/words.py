@@ -8,6 +8,8 @@ from .tree import CPP, SHADERS, Violation
 PLAIN = {"whoever": "the noun", "nobody": "no + the noun", "so many": "the number's name", "none of": "no + the noun",
          "stands for": "means", "lies": "is", "behind": "after, or the relation that is meant"}
 WORDS = re.compile(r"\b(" + "|".join(word.replace(" ", r"\s+") for word in PLAIN) + r")\b", re.I)
+# The folders of what is shipped: what their literals say, users read.
+PRODUCT = ("actors/", "cli/", "compat/", "include/", "python/", "src/", "vulkan/")
 LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 
 # How the tables in src/ops name an operator: op_row("Abs", …), .name = "Pow", and the rows of scalar_function.hpp.
@@ -45,8 +47,8 @@ def plain_words(tree):
     """Subject first, one idea a sentence, the noun named: a list of words that take a noun's place or are no native
     writer's choice.
 
-    Looked at: public headers, README files, the literals of cli/*.cpp (which --help prints), and the comments that
-    files begin with.
+    Looked at: public headers, README files, the literals of the product's C++ (which --help and errors print), and the
+    comments that files begin with.
     """
     sources = tree.select(*CPP, ".comp", ".glsl", ".h", ".py", ".sh") + tree.scripts + tree.cmake
     for path in sources + tree.select("README.md"):
@@ -54,7 +56,7 @@ def plain_words(tree):
         if not path.startswith("include/") and not path.endswith("README.md"):
             top = top_comment(path, text)
             skipped = text[:text.index(top)].count("\n")
-            if path.startswith("cli/") and path.endswith(CPP):
+            if path.startswith(PRODUCT) and path.endswith(CPP):
                 yield from words_in(path, "".join(blank_but_literals(text[len(top):])), top.count("\n"))
             text = "\n" * skipped + top
         yield from words_in(path, text)

@@ -16,7 +16,7 @@ constexpr size_t longest_name = 64;
 hash128 hash_of(const std::string& file, const char* kind) {
   std::error_code problem;
   if (!std::filesystem::is_regular_file(file, problem))
-    fail(errc::io, "the {} '{}' is no file{}", kind, file, problem ? ": " + problem.message() : "");
+    fail(errc::io, "the {} '{}' is not a file{}", kind, file, problem ? ": " + problem.message() : "");
   const auto found = hash_file(file);
   if (!found)
     fail(errc::io, "the {} '{}' cannot be read", kind, file);
@@ -47,7 +47,7 @@ const void* plugin_file::ask() const {
   const auto entry = reinterpret_cast<const void* (*)()>(dlsym(library_.get(), entry_.symbol));
   if (!entry)
     fail(errc::invalid_argument,
-         "'{}' is no {}: it exports no function '{}'; define it as {} says, extern \"C\" and visible", path_,
+         "'{}' is not a {}: it exports no function '{}'; define it as {} says, extern \"C\" and visible", path_,
          entry_.kind, entry_.symbol, entry_.header);
   const void* found = call_plugin(fmt::format("the {} '{}'", entry_.kind, path_), "it should return what it is",
                                   [&] { return entry(); });

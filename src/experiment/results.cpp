@@ -13,7 +13,7 @@ namespace {
 
 void check_row(const result_row& row, const experiment& what) {
   if (row.setting >= what.settings.size() || row.repetition >= what.repetitions)
-    fail(errc::invalid_argument, "repetition {} of setting {} is none of the experiment's {} of {} settings",
+    fail(errc::invalid_argument, "repetition {} of setting {} is not in the experiment, which has {} of {} settings",
          row.repetition, row.setting, what.repetitions, what.settings.size());
   if (!(row.seconds >= 0))
     fail(errc::invalid_argument, "repetition {} of setting {} cannot take {} s", row.repetition, row.setting,

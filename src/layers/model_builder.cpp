@@ -37,7 +37,7 @@ built_model::built_model(graph source) : source_(std::make_shared<const graph>(s
 
 model_builder& variable::owner() const {
   if (!owner_)
-    fail(errc::invalid_argument, "a variable is used that stands for no value");
+    fail(errc::invalid_argument, "a variable is used that names no value");
   return *owner_;
 }
 
@@ -127,7 +127,7 @@ void model_builder::output(const std::string& name, const variable& v) {
 
 void model_builder::state::check_owner(const variable& v, const std::string& where) const {
   if (!v)
-    fail(errc::invalid_argument, "{} is given a variable that stands for no value", where);
+    fail(errc::invalid_argument, "{} is given a variable that names no value", where);
   if (v.owner_->state_.get() != this)
     fail(errc::invalid_argument, "{} is given '{}', which belongs to another model", where, v.name());
 }

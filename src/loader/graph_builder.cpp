@@ -87,7 +87,7 @@ value value_of(const onnx::TypeProto& type, const std::string& name) {
   if (type.has_optional_type())
     return optional_value(type.optional_type(), name);
   if (!type.has_tensor_type())
-    fail(errc::unsupported, "{} is no tensor, sequence or optional; maps and sparse tensors are not supported",
+    fail(errc::unsupported, "{} is not a tensor, sequence or optional; maps and sparse tensors are not supported",
          in_quotes(name));
   value v{.name = name};
   if (type.tensor_type().elem_type() != 0)

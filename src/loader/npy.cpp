@@ -26,7 +26,7 @@ constexpr type_code type_codes[] = {
 
 dtype type_of(std::string_view descr) {
   if (descr.size() < 2)
-    fail(errc::invalid_input, ".npy header: '{}' is no element type", descr);
+    fail(errc::invalid_input, ".npy header: '{}' is not an element type", descr);
   if (descr[0] == '>')
     fail(errc::invalid_input, ".npy header: big-endian elements ('{}') are not supported", descr);
   if (descr[1] == 'O')

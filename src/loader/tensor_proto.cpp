@@ -41,7 +41,7 @@ tensor from_int32_data(const onnx::TensorProto& proto, dtype type, shape dims) {
   auto* out = static_cast<char*>(t.mutable_data());
   for (int32_t entry : proto.int32_data()) {
     if (bits < 32 && (entry < -(1 << (bits - 1)) || entry >= 1 << bits))
-      fail(errc::invalid_model, "int32_data holds {}, which is no {}", entry, to_string(type));
+      fail(errc::invalid_model, "int32_data holds {}, which does not fit in {}", entry, to_string(type));
     if (type == dtype::boolean)
       entry = entry != 0;
     std::memcpy(out, &entry, static_cast<size_t>(bits / 8));

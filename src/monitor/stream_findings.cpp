@@ -117,7 +117,7 @@ private:
     add("replica_idle", laziest->name(),
         fmt::format("busy {:.0f} % of the time, the busiest replica {:.0f} %", 100 * laziest->busy, 100 * busiest_),
         1 - mean,
-        "let whoever is idle take the next piece, and cut pieces small enough for all: --strategy work-stealing "
+        "let an idle replica take the next piece, and cut pieces small enough for all: --strategy work-stealing "
         "--micro-batch",
         gain);
   }

@@ -39,7 +39,7 @@ public:
     }
     for (size_t i = 0; i < all.size(); ++i)
       if (!used[i])
-        fail(errc::internal, "an implementation is for '{}', which is no operator", all[i].op);
+        fail(errc::internal, "an implementation is for '{}', which is not an operator", all[i].op);
   }
 
   /// Appends a rule for an operator row, which must outlive the table: one of an operator that is not in the registry

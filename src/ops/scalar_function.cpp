@@ -19,7 +19,7 @@ double largest_number(dtype type) {
     case dtype::bfloat16: return 0x1.fep127;
     case dtype::float32: return std::numeric_limits<float>::max();
     case dtype::float64: return std::numeric_limits<double>::max();
-    default: fail(errc::internal, "{} is no float type", to_string(type));
+    default: fail(errc::internal, "{} is not a float type", to_string(type));
   }
 }
 

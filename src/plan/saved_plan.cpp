@@ -31,14 +31,14 @@ public:
   std::string text(const json& object, const char* key, const std::string& where) const {
     const json& found = member(object, key, where);
     if (!found.is_string())
-      refuse("\"{}\" of {} is no text", key, where);
+      refuse("\"{}\" of {} is not a string", key, where);
     return found.get<std::string>();
   }
 
   const json& list(const json& object, const char* key, const std::string& where) const {
     const json& found = member(object, key, where);
     if (!found.is_array())
-      refuse("\"{}\" of {} is no list", key, where);
+      refuse("\"{}\" of {} is not a list", key, where);
     return found;
   }
 
@@ -72,7 +72,7 @@ std::shared_ptr<const saved_plan> parse_saved_plan(std::string_view text, const 
   const json& version = reader.member(root, "troupe_plan", "the file");
   if (version != saved_plan_version)
     reader.refuse("plan version {} is not known; this troupe reads version {}",
-                  version.is_number() ? version.dump() : "that is no number", saved_plan_version);
+                  version.is_number() ? version.dump() : "that is not a number", saved_plan_version);
   auto saved = std::make_shared<saved_plan>();
   saved->source = source;
   saved->structure = reader.text(reader.member(root, "model", "the file"), "structure", "\"model\"");

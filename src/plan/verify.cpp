@@ -96,7 +96,7 @@ private:
     for (const node& n : g_.nodes)
       for (value_id v : is_joined(p_, n) ? n.inputs : std::vector<value_id>{})
         if (v == no_value || p_.storage[v] != n.outputs[0] || !is_part(p_, v))
-          fail(errc::internal, "{} is joined, but an input of it is no part", describe(n));
+          fail(errc::internal, "{} is joined, but one of its inputs is not a part", describe(n));
   }
 
   void check_edges(chunk_id id) const {
@@ -268,7 +268,8 @@ private:
       needed.emplace(symbol.value, std::nullopt);
     for (const transfer& t : p_.transfers) {
       if (needed.erase({t.value, t.to}) == 0)
-        fail(errc::internal, "a transfer of value {} leads to where nobody needs it, or has it already", t.value);
+        fail(errc::internal, "a transfer of value {} leads to a device that does not need it, or has it already",
+             t.value);
       const std::string& name = g_.values[t.value].name;
       const node_id maker = p_.producer[t.value];
       if (t.from != (maker < 0 ? std::nullopt : std::optional(p_.chunk_of_node[maker])))

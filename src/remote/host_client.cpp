@@ -139,7 +139,7 @@ void host_client::on(message& m) {
   else if (const auto* gone = std::get_if<leaving>(&m))
     leave(gone->why);
   else
-    fail(errc::invalid_input, "message {} is none of a worker's", m.index());
+    fail(errc::invalid_input, "message {} is not one of a worker's", m.index());
 }
 
 void host_client::end(const std::string& why) {

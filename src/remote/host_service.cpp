@@ -29,7 +29,7 @@ frame host_service::accept(const frame& first, const link_ptr& connection) {
   const message said = decode(first);
   const auto* who = std::get_if<hello>(&said);
   if (!who)
-    fail(errc::invalid_input, "the first message is no hello");
+    fail(errc::invalid_input, "the first message is not a hello");
   try {
     return serve(*who, connection);
   } catch (const error& e) {
@@ -79,7 +79,7 @@ void host_service::check_limits(const std::string& host) const {
   if (book_->draining)
     fail(errc::unsupported, "the worker is leaving");
   if (!o.allowed.empty() && std::find(o.allowed.begin(), o.allowed.end(), host) == o.allowed.end())
-    fail(errc::unsupported, "host '{}' is none of those that the worker's owner allows", host);
+    fail(errc::unsupported, "host '{}' is not one of those that the worker's owner allows", host);
   if (book_->sessions.size() >= o.sessions)
     fail(errc::unsupported, "the worker serves {} sessions already, as many as its owner allows",
          book_->sessions.size());
@@ -102,7 +102,7 @@ void host_service::serve_peer(const link_ptr& connection) {
                                const message m = decode(f);
                                const auto* wanted = std::get_if<piece_request>(&m);
                                if (!wanted)
-                                 fail(errc::invalid_input, "message {} is none of a peer's", m.index());
+                                 fail(errc::invalid_input, "message {} is not one of a peer's", m.index());
                                if (l)
                                  l->send(encode(shared->offers.answer(*wanted)));
                              });

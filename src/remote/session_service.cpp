@@ -74,7 +74,7 @@ void session_service::on(message& m) {
       fail(errc::invalid_input, "an answer of {} bytes is asked for", measured->answer_bytes);
     say(pong{measured->request, now_ns(), std::vector<uint8_t>(measured->answer_bytes)});
   } else
-    fail(errc::invalid_input, "message {} is none of a session's", m.index());
+    fail(errc::invalid_input, "message {} is not one of a session's", m.index());
 }
 
 void session_service::on_closed(const std::string& why) {

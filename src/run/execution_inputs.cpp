@@ -95,7 +95,7 @@ void execution_values::give(const chunk& c, chunk_work& work) {
 
 value_ref execution_values::use(value_id v) {
   crossing_state& value = at(v);
-  expects(value.made != nullptr, "a chunk uploads a value that nobody has made");
+  expects(value.made != nullptr, "a chunk uploads a value that has not been made");
   return --value.uses_left == 0 ? std::move(value.made) : value.made;
 }
 

@@ -71,7 +71,7 @@ std::vector<int64_t> strategy_host::share(const view& of, int64_t rows) {
     left -= shares[r];
   }
   if (left > 0)
-    refuse(fmt::format("gave nobody {} of a request's {} rows", left, rows));
+    refuse(fmt::format("gave no replica {} of a request's {} rows", left, rows));
   return shares;
 }
 

@@ -122,7 +122,7 @@ private:
           problem("a counter without a number");
         for (const auto& [name, value] : e.args)
           if (!std::holds_alternative<double>(value))
-            problem("'{}' of a counter is no number", printable(name));
+            problem("'{}' of a counter is not a number", printable(name));
         break;
       case 'M': check_metadata(e); break;
       default: break;
@@ -157,12 +157,12 @@ private:
   void check_metadata(const trace_event& e) {
     if (*e.name == "process_name" || *e.name == "thread_name") {
       if (!e.text("name"))
-        problem("args.name is no text");
+        problem("args.name is not a string");
     } else if (*e.name == "process_sort_index" || *e.name == "thread_sort_index") {
       if (!e.number("sort_index"))
-        problem("args.sort_index is no number");
+        problem("args.sort_index is not a number");
     } else if (*e.name == "process_labels" && !e.text("labels"))
-      problem("args.labels is no text");
+      problem("args.labels is not a string");
     if (e.name->starts_with("thread_") && !e.tid)
       problem("'tid' is missing");
   }

@@ -77,7 +77,7 @@ public:
   }
 
   bool parse_error(size_t, const std::string&, const nlohmann::json::exception& why) override {
-    fail(errc::invalid_input, "the trace is no JSON: {}", json_problem(text_, why));
+    fail(errc::invalid_input, "the trace is not JSON: {}", json_problem(text_, why));
   }
 
 private:
@@ -90,7 +90,7 @@ private:
   bool in_event() const { return in_events_ && depth_ > events_depth_; }
 
   [[noreturn]] void no_event() const {
-    fail(errc::invalid_input, "event {} of the trace is no object", document.events);
+    fail(errc::invalid_input, "event {} of the trace is not an object", document.events);
   }
 
   void note(const std::string& field) {

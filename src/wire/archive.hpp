@@ -199,7 +199,7 @@ private:
     std::underlying_type_t<T> read{};
     get(read);
     if (!is_enumerator(static_cast<T>(read)))
-      refuse("{} is none of the values that can stand here", read);
+      refuse("{} is not one of the values that are possible here", read);
     value = static_cast<T>(read);
   }
   void get(std::string& text) {
@@ -258,7 +258,7 @@ private:
     size_t next = 0;
     const bool found = ((next++ == index ? (get(value.template emplace<T>()), true) : false) || ...);
     if (!found)
-      refuse("{} is none of {} kinds", index, sizeof...(T));
+      refuse("{} is not one of the {} kinds", index, sizeof...(T));
   }
   template <class T>
   requires std::is_class_v<T>

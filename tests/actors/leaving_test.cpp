@@ -164,5 +164,5 @@ TEST_CASE("a worker's owner says which hosts may use it, and how much", "[actors
     log = one.next_line();
   CHECK_THAT(log, Contains(R"("host":"127.0.0.1")") && Contains("has 1 sessions here already"));
   const worker_process other({"--devices", "cpu", "--allow", "somebody,else"});
-  CHECK_THROWS_WITH(open_engine({"one/cpu"}, other), Contains("host '127.0.0.1' is none of those"));
+  CHECK_THROWS_WITH(open_engine({"one/cpu"}, other), Contains("host '127.0.0.1' is not one of those"));
 }

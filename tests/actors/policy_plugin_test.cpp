@@ -58,7 +58,7 @@ TEST_CASE("a session refuses a policy plug-in that is wrong", "[actors][schedule
   const auto load = [&](const std::string& name) {
     e.load(chain(2), {.policy_plugin = plugins + name}).run({{"x", six}});
   };
-  CHECK_THROWS_WITH(load("none.so"), Contains("is no file"));
+  CHECK_THROWS_WITH(load("none.so"), Contains("is not a file"));
   CHECK_THROWS_WITH(load("other_version.so"), Contains("version 0"));
   CHECK_THROWS_WITH(load("throws.so"), Contains("the policy plug-in 'throws'") && Contains("out of ideas"));
   CHECK_THROWS_WITH(load("no_such_device.so"), Contains("there are only 2"));

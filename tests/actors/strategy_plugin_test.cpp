@@ -35,7 +35,7 @@ TEST_CASE("a session follows a strategy plug-in", "[actors][schedules][C10]") {
 TEST_CASE("a session refuses a strategy plug-in that is wrong, and goes on", "[actors][schedules][E5]") {
   engine e = references(2);
   const named_tensors inputs{{"x", random_tensor({2, 4}, 5)}};
-  CHECK_THROWS_WITH(e.load(rows_apart(), {.strategy_plugin = plugins + "none.so"}), Contains("is no file"));
+  CHECK_THROWS_WITH(e.load(rows_apart(), {.strategy_plugin = plugins + "none.so"}), Contains("is not a file"));
   CHECK_THROWS_WITH(e.load(rows_apart(), {.strategy = strategy::plug_in}), Contains("none is given"));
   const session s = e.load(rows_apart(), {.strategy_plugin = plugins + "strategy_reports.so"});
   for (int i = 0; i < 2; ++i)

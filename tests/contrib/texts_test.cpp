@@ -33,18 +33,18 @@ TEST_CASE("Tokenizer refuses what is no text and attributes that say nothing of 
     attrs.set(name, std::move(value));
     return attrs;
   };
-  CHECK_THAT(refused(tokens_by({" "}), strings({1}, {"ab\xff"})), Contains("byte 2 of a string is no UTF-8"));
+  CHECK_THAT(refused(tokens_by({" "}), strings({1}, {"ab\xff"})), Contains("byte 2 of a string is not UTF-8"));
   CHECK_THAT(refused(tokens_by({""}), strings({1}, {"\xc3"})), Contains("byte 0 of a string"));
   CHECK_THAT(refused(tokens_by({" "}), strings({1, 1, 1}, {"a"})), Contains("[C] or [N, C] is needed"));
   CHECK_THAT(refused(tokens_by({" "}), strings({}, {"a"})), Contains("[C] or [N, C] is needed"));
-  CHECK_THAT(refused(tokens_by({"a", "("}), x), Contains("'separators' has '(', which is no regular expression"));
+  CHECK_THAT(refused(tokens_by({"a", "("}), x), Contains("'separators' has '(', which is not a regular expression"));
   CHECK_THAT(refused(tokens_by({}), x), Contains("'separators' or 'tokenexp' must say"));
   CHECK_THAT(refused(with("mincharnum", int64_t{0}), x), Contains("'mincharnum' is 0"));
   CHECK_THAT(refused(with("mincharnum", int64_t{2}, {""}), x), Contains("each character is a token"));
   attributes open = attrs_of({{"mark", int64_t{0}}, {"mincharnum", int64_t{1}}, {"pad_value", std::string("#")}});
   CHECK_THAT(refused(open, x), Contains("'separators' or 'tokenexp' must say"));
   open.set("tokenexp", std::string("[a"));
-  CHECK_THAT(refused(open, x), Contains("'tokenexp' has '[a', which is no regular expression"));
+  CHECK_THAT(refused(open, x), Contains("'tokenexp' has '[a', which is not a regular expression"));
   CHECK_THAT(refused(attrs_of({{"mark", int64_t{0}}, {"mincharnum", int64_t{1}}, {"separators", string_list{" "}}}), x),
              Contains("'pad_value' is missing"));
   CHECK_THAT(refused(attrs_of({{"mincharnum", int64_t{1}}, {"pad_value", std::string()}}), x), Contains("mark"));

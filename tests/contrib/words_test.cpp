@@ -92,7 +92,7 @@ TEST_CASE("BifurcationDetector refuses places and predictions that do not fit th
   const auto refused = [](int64_t place, const std::vector<int64_t>& predicted, const attributes& attrs = {}) {
     return refusal("BifurcationDetector", attrs, {longs({1, 2, 3}), longs({7}), longs({place}), longs(predicted)}, 2);
   };
-  CHECK_THAT(refused(-1, {1}), Contains("place -1 is none of a source of 3 tokens"));
+  CHECK_THAT(refused(-1, {1}), Contains("place -1 is outside a source of 3 tokens"));
   CHECK_THAT(refused(4, {1}), Contains("place 4 is none"));
   CHECK_THAT(refused(1, {2, 3}), Contains("2 predicted tokens from place 1 on; a source of 3 needs 3"));
   CHECK_THAT(refused(0, {1, 2, 3, 4}, attrs_of({{"min_ngram_size", int64_t{0}}})), Contains("'min_ngram_size'"));
@@ -118,7 +118,7 @@ TEST_CASE("WordConvEmbedding refuses what has no embedding, and sizes that diffe
   const auto refused = [&](const std::vector<tensor>& inputs, const attributes& attrs = {}) {
     return refusal("WordConvEmbedding", attrs, inputs);
   };
-  CHECK_THAT(refused({ints({1, 3}, {1, 4, 0}), filters, bias, table}), Contains("character 4 is none of the 4"));
+  CHECK_THAT(refused({ints({1, 3}, {1, 4, 0}), filters, bias, table}), Contains("character 4 is outside the 4"));
   CHECK_THAT(refused({ints({1, 3}, {1, -2, 1}), filters, bias, table}), Contains("character -2 is none"));
   CHECK_THAT(refused({words, noise({2, 1, 4, 3}, 1), bias, table}), Contains("windows of 4 characters do not fit"));
   CHECK_THAT(refused({words, filters, noise({3}, 2), table}), Contains("filters and their biases: 2 and 3"));
@@ -165,7 +165,7 @@ TEST_CASE("Gates refuse operands that do not fit", "[ops][contrib]") {
   CHECK_THAT(refusal("GatedAdd", {}, {x, x, x}), Contains("the gate and what it must be: shapes"));
   CHECK_THAT(refusal("GatedAdd", {}, {tensor::scalar<float>(1), tensor::scalar<float>(1), row}),
              Contains("x has rank 0"));
-  CHECK_THAT(refusal("GatedRMSNorm", {}, {x, noise({3}, 1), x}), Contains("rows of 4 are no parts of 3"));
+  CHECK_THAT(refusal("GatedRMSNorm", {}, {x, noise({3}, 1), x}), Contains("rows of 4 do not divide into parts of 3"));
   CHECK_THAT(refusal("GatedRMSNorm", {}, {x, tensor(dtype::float32, {0}), x}), Contains("no parts of 0"));
   CHECK_THAT(refusal("GatedRMSNorm", {}, {x, noise({4}, 1), row}), Contains("the gate and x: shapes"));
   CHECK_THAT(refusal("GatedRMSNorm", attrs_of({{"activation", std::string("relu")}}), {x, noise({4}, 1), x}),

@@ -108,8 +108,8 @@ TEST_CASE("a layer that does not fit throws where it is added, and leaves the mo
   CHECK_THAT(error_of([&] { m.input("", dtype::float32, {1}); }), Contains("the input needs a name"));
   CHECK_THAT(error_of([&] { m.input("y", dtype::float32, {-1}); }), Contains("negative dim"));
   CHECK_THAT(error_of([&] { m.constant({}, "c"); }), Contains("'c' is given, but holds no tensor"));
-  CHECK_THAT(error_of([&] { m.output("y", variable()); }), Contains("output 'y' is given a variable that stands for"));
-  CHECK_THAT(error_of([&] { variable().dims(); }), Contains("stands for no value"));
+  CHECK_THAT(error_of([&] { m.output("y", variable()); }), Contains("output 'y' is given a variable that names"));
+  CHECK_THAT(error_of([&] { variable().dims(); }), Contains("names no value"));
   CHECK_THAT(error_of([&] { model_builder("m", 99); }), Contains("opset 99 is not known"));
   m.output("sum", m.call("Add", {x, x}, {}, {.name = "sum"}));
   CHECK(m.build().source().nodes.size() == 1);

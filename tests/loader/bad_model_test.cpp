@@ -213,7 +213,7 @@ TEST_CASE("inputs of impossible types and dims", "[loader]") {
   CHECK_THAT(error_after([](auto& m) { m.mutable_graph()->mutable_input(0)->clear_type(); }),
              Contains("'x' has no element type"));
   CHECK_THAT(error_after([](auto& m) { m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_map_type(); }),
-             Contains("unsupported") && Contains("'x' is no tensor, sequence or optional"));
+             Contains("unsupported") && Contains("'x' is not a tensor, sequence or optional"));
   CHECK_THAT(error_after([](auto& m) { m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type(); }),
              Contains("unsupported") && Contains("'x' is a sequence of something else"));
   CHECK_THAT(error_after([](auto& m) {

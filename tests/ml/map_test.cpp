@@ -81,11 +81,11 @@ TEST_CASE("CastMap refuses what is no map, and keys without a place", "[ops][ml]
   const tensor keys = longs({1, 2}), values = reals({1, 2});
   CHECK_THAT(refused({}, keys, reals({1})), Contains("keys and values of a map: 2 and 1 differ"));
   CHECK_THAT(refused({}, longs({4, 4}), values), Contains("the key 4 is there twice"));
-  CHECK_THAT(refused({}, tensor(dtype::int64, {1, 2}), values), Contains("are no vectors"));
+  CHECK_THAT(refused({}, tensor(dtype::int64, {1, 2}), values), Contains("are not vectors"));
   CHECK_THAT(refused({}, keys, longs({1, 2})), Contains("values of int64; float32 or string is needed"));
   CHECK_THAT(refused({}, keys, strings({"1", "one"})), Contains("one"));
-  CHECK_THAT(refused(sparse("TO_FLOAT", 2), keys, values), Contains("the key 2 is none of the 2"));
-  CHECK_THAT(refused(sparse("TO_FLOAT", 2), longs({0, -1}), values), Contains("the key -1 is none of the 2"));
+  CHECK_THAT(refused(sparse("TO_FLOAT", 2), keys, values), Contains("the key 2 is outside the 2"));
+  CHECK_THAT(refused(sparse("TO_FLOAT", 2), longs({0, -1}), values), Contains("the key -1 is outside the 2"));
   CHECK_THAT(refused(sparse("TO_FLOAT", 0), keys, values), Contains("'max_map' is 0"));
   CHECK_THAT(refused(sparse("TO_FLOAT", int64_t{1} << 40), keys, values), Contains("'max_map' is"));
   CHECK_THAT(refused(cast_to("TO_DOUBLE"), keys, values), Contains("'cast_to' is 'TO_DOUBLE'"));

@@ -129,7 +129,7 @@ TEST_CASE("an int32 operand is encoded, and what is no category refused if it mu
   attributes attrs = attrs_of({{"cats_int64s", int_list{7, 3}}, {"zeros", int64_t{0}}});
   const tensor y = call("OneHotEncoder", attrs, {tensor::of<int32_t>({2}, std::vector<int32_t>{3, 7})})[0];
   CHECK(elements(y) == std::vector<double>{0, 1, 1, 0});
-  CHECK_THAT(message("OneHotEncoder", attrs, {longs({4})}), Contains("'4' is none of the 2 categories"));
+  CHECK_THAT(message("OneHotEncoder", attrs, {longs({4})}), Contains("'4' is not one of the 2 categories"));
 }
 
 TEST_CASE("trees of hostile files are refused", "[ops][ml]") {

@@ -62,5 +62,5 @@ TEST_CASE("projected attention refuses what does not fit", "[ops][attention]") {
              Catch::Contains("not transposed"));
   attributes before = behind();
   before.set("out_layout", std::string("bhsd"));
-  CHECK_THAT(refused({q, k, v, {}, {}, {}, w}, before).what(), Catch::Contains("heads behind positions"));
+  CHECK_THAT(refused({q, k, v, {}, {}, {}, w}, before).what(), Catch::Contains("heads after positions"));
 }

@@ -108,7 +108,7 @@ TEST_CASE("Losses refuse what does not fit", "[ops][loss]") {
     for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
       CHECK_THROWS_WITH(run_op(op, 13, attrs, inputs), Catch::Contains(text));
   };
-  refuses({}, {scores, classes({2, 1}, {0, 3})}, "target 3 at position 1 is none of the 3 classes");
+  refuses({}, {scores, classes({2, 1}, {0, 3})}, "target 3 at position 1 is neither one of the 3 classes");
   refuses({}, {scores, classes({2, 1}, {-1, 0})}, "target -1 at position 0");
   refuses(attrs_of({{"ignore_index", int64_t{-2}}}), {scores, classes({2, 1}, {-1, 0})}, "target -1 at position 0");
   refuses(reduced("average"), {scores, target}, "'average', not none, sum or mean");

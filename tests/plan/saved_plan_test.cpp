@@ -137,9 +137,9 @@ TEST_CASE("what is wrong with a saved plan is named", "[plan][B1][D8][C5]") {
                  Contains("'n2' in chunk 0 waits for 'n1' in chunk 1"));
   CHECK_THAT(refused([](json& j) { j.erase("troupe_plan"); }), Contains("the file has no \"troupe_plan\""));
   CHECK_THAT(refused([](json& j) { j["troupe_plan"] = 99; }), Contains("plan version 99 is not known"));
-  CHECK_THAT(refused([](json& j) { j["chunks"] = 5; }), Contains("\"chunks\" of the file is no list"));
+  CHECK_THAT(refused([](json& j) { j["chunks"] = 5; }), Contains("\"chunks\" of the file is not a list"));
   CHECK_THAT(refused([](json& j) { j["chunks"][0] = "chunk"; }), Contains("chunk 0 has no \"device\""));
-  CHECK_THAT(refused([](json& j) { j["chunks"][2]["device"] = 2; }), Contains("\"device\" of chunk 2 is no text"));
+  CHECK_THAT(refused([](json& j) { j["chunks"][2]["device"] = 2; }), Contains("\"device\" of chunk 2 is not a string"));
   CHECK_THAT(refused([&](json& j) { chunk_node(j) = "n1"; }), Contains("node 0 of chunk 1 has no \"name\""));
   CHECK_THAT(refused([](json& j) { j.erase("model"); }), Contains("the file has no \"model\""));
   CHECK_THAT(refused([](json& j) { j["model"]["structure"] = "00"; }), Contains("saved for another model"));
@@ -157,7 +157,7 @@ TEST_CASE("a saved plan may nest as deep as it likes", "[plan][B1][D8]") {
     CHECK(e.code() == errc::invalid_plan);
     return std::string(e.what());
   };
-  CHECK_THAT(refused("{\"troupe_plan\": " + nested + "}"), Contains("plan version that is no number is not known"));
+  CHECK_THAT(refused("{\"troupe_plan\": " + nested + "}"), Contains("plan version that is not a number is not known"));
   CHECK_THAT(refused("{\"troupe_plan\": 1, \"model\": " + nested + "}"), Contains("model"));
   CHECK_THAT(refused(nested), Contains("the file"));
 }

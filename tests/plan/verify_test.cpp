@@ -96,7 +96,7 @@ TEST_CASE("values that are not where they are read are found", "[plan][A12][B4]"
 TEST_CASE("transfers that do not fit the chunks are found", "[plan][A12]") {
   CHECK_THAT(defect([](plan& p) { p.transfers.pop_back(); }), Contains("no transfer leads 'v4' to where it is needed"));
   CHECK_THAT(defect([](plan& p) { p.transfers.push_back(p.transfers[0]); }),
-             Contains("a transfer of value 0 leads to where nobody needs it, or has it already"));
+             Contains("a transfer of value 0 leads to a device that does not need it, or has it already"));
   CHECK_THAT(defect([](plan& p) { p.transfers[1].from = 2; }),
              Contains("a transfer of 'v1' does not begin at the chunk that makes it"));
   CHECK_THAT(defect([](plan& p) { p.transfers[1].route = transfer_route::host_block; }),

@@ -46,7 +46,7 @@ class Options(unittest.TestCase):
                 setattr(options, name, value)
         with self.assertRaises(AttributeError):
             options.no_such_option = 1
-        with self.assertRaisesRegex(errors.NotImplemented, "configuration entry 'ep.x': there is none of this name; there are troupe"):
+        with self.assertRaisesRegex(errors.NotImplemented, "configuration entry 'ep.x': no entry has this name; there are troupe"):
             options.add_session_config_entry("ep.x", "1")
         with self.assertRaisesRegex(errors.NotImplemented, "what a GPU cannot run, the CPU does"):
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")

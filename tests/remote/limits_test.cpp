@@ -190,7 +190,7 @@ TEST_CASE("a worker says which host it refuses, and why", "[remote][D2]") {
   };
   const auto first = call("one"), second = call("one");
   CHECK_THROWS_WITH(call("one"), Catch::Contains("host 'one' has 2 sessions here already"));
-  CHECK_THROWS_WITH(call("three"), Catch::Contains("host 'three' is none of those"));
+  CHECK_THROWS_WITH(call("three"), Catch::Contains("host 'three' is not one of those"));
   const auto third = call("two");
   CHECK_THROWS_WITH(call("two"), Catch::Contains("3 sessions already"));
   REQUIRE(refused.size() == 3);

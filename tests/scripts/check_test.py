@@ -98,6 +98,8 @@ PLANTED = {
     "plain_words": [{"include/troupe/a.hpp": "// A header.\n\n/// Whoever reads it.\nint f();\n"},
                     {"a/README.md": "It stands\nfor a text.\n"},
                     {"cli/main.cpp": 'auto help = "Print so many plans";\n'},
+                    {"src/base/a.cpp": 'auto why = "it fits on "\n           "none of the devices";\n'},
+                    {"compat/a.cpp": 'auto why = "nobody has it";\n'},
                     {"src/base/b.hpp": "// The file lies here.\n"},
                     {"tests/a.py": '"""Read by nobody."""\n'}, {"scripts/run": "#!/bin/sh\n# None of them.\n"},
                     {"src/base/b.hpp": "// It waits behind the others.\n"}],

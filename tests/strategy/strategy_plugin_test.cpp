@@ -84,7 +84,7 @@ TEST_CASE("a strategy plug-in's wrong answer ends what waits, by its name", "[st
   CHECK_THAT(refusal("strategy_too_many_rows"), Contains("gave replica 0 7 of 6 rows"));
   CHECK_THAT(refusal("strategy_never"), Contains("would wait for ever"));
   CHECK_THAT(refusal("strategy_waits_backwards"), Contains("asked again after -1 s"));
-  CHECK_THAT(refusal("strategy_forgets_one"), Contains("gave nobody 1 of a request's 6 rows"));
+  CHECK_THAT(refusal("strategy_forgets_one"), Contains("gave no replica 1 of a request's 6 rows"));
   CHECK_THAT(refusal("strategy_one_more"), Contains("gave replica 0 7 rows, and 6 of 6 were left"));
 }
 
@@ -107,8 +107,8 @@ TEST_CASE("what is no strategy plug-in of this version is refused by its file", 
   CHECK_THROWS_WITH(plugin("strategy_other_version"), Contains("is for version 0 of the interface"));
   CHECK_THROWS_WITH(plugin("strategy_no_choice"), Contains("has no function that chooses"));
   CHECK_THROWS_WITH(plugin("last_device"),
-                    Contains("is no strategy plug-in: it exports no function 'troupe_strategy'"));
-  CHECK_THROWS_WITH(plugin("none"), Contains("the strategy plug-in") && Contains("is no file"));
+                    Contains("is not a strategy plug-in: it exports no function 'troupe_strategy'"));
+  CHECK_THROWS_WITH(plugin("none"), Contains("the strategy plug-in") && Contains("is not a file"));
 }
 
 TEST_CASE("the example's strategy wakes as few replicas as the load needs", "[strategy][schedules][C10]") {

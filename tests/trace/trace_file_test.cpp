@@ -114,11 +114,11 @@ TEST_CASE("each rule of the format is checked", "[trace]") {
        R"({"ph":"b","pid":1,"cat":"c","id":1,"name":"a","ts":0},{"ph":"e","pid":1,"cat":"c","id":"1","name":"a","ts":1})",
        "e without a b"},
       {R"({"ph":"C","pid":1,"name":"a","ts":0,"args":{"x":1}})",
-       R"({"ph":"C","pid":1,"name":"a","ts":0,"args":{"x":"1"}})", "'x' of a counter is no number"},
+       R"({"ph":"C","pid":1,"name":"a","ts":0,"args":{"x":"1"}})", "'x' of a counter is not a number"},
       {R"({"ph":"C","pid":1,"name":"a","ts":0,"args":{"x":-1.5}})", R"({"ph":"C","pid":1,"name":"a","ts":0,"args":{}})",
        "without a number"},
       {R"({"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"x"}})",
-       R"({"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":1}})", "args.name is no text"},
+       R"({"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":1}})", "args.name is not a string"},
   };
   for (const rule& r : rules) {
     CHECK(problems(r.good) == std::vector<std::string>{});
@@ -164,13 +164,13 @@ TEST_CASE("what is no trace is refused with a reason", "[trace][D2]") {
     CHECK(e.code() == errc::invalid_input);
     return std::string(e.what());
   };
-  CHECK_THAT(said(""), Contains("the trace is no JSON: line 1, column 1: the text ends"));
+  CHECK_THAT(said(""), Contains("the trace is not JSON: line 1, column 1: the text ends"));
   CHECK_THAT(said("{\"traceEvents\":[{]}"), Contains("line 1, column 18: ']' is wrong there"));
   CHECK_THAT(said("{}"), Contains("traceEvents"));
   CHECK_THAT(said("7"), Contains("traceEvents"));
   CHECK_THAT(said("[]"), Contains("nothing that lasts"));
-  CHECK_THAT(said("[1]"), Contains("event 0 of the trace is no object"));
-  CHECK_THAT(said("[[{}]]"), Contains("event 0 of the trace is no object"));
+  CHECK_THAT(said("[1]"), Contains("event 0 of the trace is not an object"));
+  CHECK_THAT(said("[[{}]]"), Contains("event 0 of the trace is not an object"));
   CHECK_THAT(said(std::string(100'000, '[')), Contains("event 0"));
   CHECK_THAT(said("[{\"a\":" + std::string(100'000, '[')), Contains("nests deeper than 32"));
   CHECK_THAT(said(R"([{"ph":"X","pid":1,"tid":1,"name":"a","ts":1e300,"dur":1}])"),

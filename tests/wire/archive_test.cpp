@@ -84,7 +84,7 @@ TEST_CASE("counts beyond the bytes are refused before anything is allocated", "[
 
 TEST_CASE("what is no value of a type is refused", "[wire]") {
   CHECK_THAT(refusal<bool>({2}), Contains("2 is not a boolean (0 or 1)"));
-  CHECK_THAT(refusal<device_kind>({5}), Contains("5 is none of the values"));
+  CHECK_THAT(refusal<device_kind>({5}), Contains("5 is not one of the values"));
   for (uint8_t number : {0, 13, 14, 15, 22, 26, 27, 255}) {
     const bool known = number <= 26 && number != 14 && number != 15;
     CHECK((thrown_by([&] { decode<dtype>(std::vector{number}); }).code() == errc::internal) == known);

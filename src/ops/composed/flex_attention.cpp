@@ -40,7 +40,7 @@ dtype precision_of(const expansion& e) {
   const dtype type = e.type(e.input(0));
   const dtype stated = stated_type(e.attrs(), "softmax_precision", type == dtype::float64 ? type : dtype::float32);
   if (!(types::floats & set_of(stated)))
-    fail(errc::invalid_model, "softmax_precision is {}, which is no type of floats", to_string(stated));
+    fail(errc::invalid_model, "softmax_precision is {}, which is not a type of floats", to_string(stated));
   return stated;
 }
 

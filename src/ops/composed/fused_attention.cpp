@@ -317,7 +317,7 @@ bool is_transposed(const attributes& attrs) {
 void infer_attention_projection(infer_context& c) {
   infer_fused_attention(c);
   if (!heads_behind(c.attrs(), "out_layout"))
-    fail(errc::invalid_model, "attention that is projected must have its heads behind positions");
+    fail(errc::invalid_model, "attention that is projected must have its heads after positions");
   const symbolic_shape heads = c.output_dims(0);
   if (!c.has_input(weights) || c.rank(weights) != 2)
     fail(errc::invalid_model, "the projection of attention takes a matrix of two dims");

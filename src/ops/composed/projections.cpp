@@ -41,13 +41,13 @@ projection_attributes::projection_attributes(const attributes& attrs)
     fail(errc::invalid_model, "{} products, {}, are not those of projections", count, gated ? "gated" : "not gated");
   for (const std::string& name : {norm, last_norm})
     if (!name.empty() && name != "LayerNormalization" && name != "RMSNormalization")
-      fail(errc::invalid_model, "'{}' is no norm of projections", name);
+      fail(errc::invalid_model, "'{}' is not a norm of projections", name);
   const bool rotates = rotary == "Rotary" || rotary == "RotaryEmbedding";
   if (!rotary.empty() && (!rotates || gated || std::ssize(rotary_heads) != count))
     fail(errc::invalid_model, "'{}' with {} numbers of heads does not rotate {} {}projections", rotary,
          rotary_heads.size(), count, gated ? "gated " : "");
   if (!last_norm.empty() && (count != 1 || wide || rotates))
-    fail(errc::invalid_model, "a norm is behind one product, whose type it has, and whose heads are not rotated");
+    fail(errc::invalid_model, "a norm follows one product, whose type it has, and whose heads are not rotated");
   products = static_cast<size_t>(count);
 }
 
@@ -221,7 +221,7 @@ void infer_projections(infer_context& c) {
   if (!how.norm.empty() && !c.has_input(projection::norm_scale))
     fail(errc::invalid_model, "the norm of projections needs a scale");
   if (!how.last_norm.empty() && !c.has_input(projection::last_scale))
-    fail(errc::invalid_model, "the norm behind a product needs a scale");
+    fail(errc::invalid_model, "the norm after a product needs a scale");
   for (size_t p = 0; p < how.products; ++p) {
     if (!c.has_input(projection::input(p, slot::weights)))
       fail(errc::invalid_model, "product {} of projections has no weights", p);

@@ -18,7 +18,7 @@ bool takes_root(const attributes& attrs) {
 void infer_cdist(infer_context& c) {
   takes_root(c.attrs());
   if (c.rank(0) != 2 || c.rank(1) != 2 || c.type(0) != c.type(1))
-    fail(errc::invalid_model, "operands of shapes {} and {} are no two lists of points of one type",
+    fail(errc::invalid_model, "operands of shapes {} and {} are not two lists of points of one type",
          to_string(c.dims(0)), to_string(c.dims(1)));
   require_same(c.dims(0)[1], c.dims(1)[1], "the points' dimensions");
   c.set_output(0, c.type(0), {c.dims(0)[0], c.dims(1)[0]});

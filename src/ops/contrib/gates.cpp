@@ -55,7 +55,7 @@ void expand_gated_norm(expansion& e) {
   if (!size.is_constant())
     fail(errc::unsupported, "the length of scale must be known, not {}", size.to_string());
   if (size.constant() < 1 || (x.back().is_constant() && x.back().constant() % size.constant() != 0))
-    fail(errc::invalid_model, "rows of {} are no parts of {}, the length of scale", x.back().to_string(),
+    fail(errc::invalid_model, "rows of {} do not divide into parts of {}, the length of scale", x.back().to_string(),
          size.constant());
   symbolic_shape parts = x;
   parts.back() = floor_div(x.back(), size);

@@ -298,7 +298,7 @@ void infer_mixture(infer_context& c) {
       if (i != none && !c.has_input(i))
         fail(errc::invalid_model, "input {}, weights or scales, is missing", i);
   if (c.rank(0) < 2 || c.rank(1) != 2)
-    fail(errc::invalid_model, "tokens {} and router_probs {} are no [.., tokens, size] and [tokens, experts]",
+    fail(errc::invalid_model, "tokens {} and router_probs {} are not [.., tokens, size] and [tokens, experts]",
          to_string(c.dims(0)), to_string(c.dims(1)));
   if (is_coded<Layers> && c.has_input(router_weights_input))
     require_same_dims(c.dims(router_weights_input), c.dims(1), "router_weights and router_probs");
@@ -311,7 +311,7 @@ void check_layers(const mixture_rule& rule, const expert_layer& first, const exp
   const bool fit = first.experts() == experts && second.experts() == experts && first.operands() == hidden &&
                    second.results() == hidden && second.operands() == inner && first.results() % rule.width() == 0;
   if (!fit || (third && (third->experts() != experts || third->operands() != hidden || third->results() != inner)))
-    fail(errc::invalid_input, "weights of {} x {} and {} x {} are no expert for tokens of {}", first.results(),
+    fail(errc::invalid_input, "weights of {} x {} and {} x {} are not an expert for tokens of {}", first.results(),
          first.operands(), second.results(), second.operands(), hidden);
   if (rule.gated() && (rule.fusion == 0) == (third == nullptr))
     fail(errc::invalid_input, "swiglu takes its second number from fc3 if swiglu_fusion is 0, and only then");

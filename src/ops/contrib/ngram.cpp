@@ -49,7 +49,7 @@ void repeat_block(kernel_context& c) {
       if (!std::equal(end - (size - 1), end, ids + at))
         continue;
       if (next < 0 || next >= words)
-        fail(errc::invalid_input, "the id {} is none of the {} that have scores", next, words);
+        fail(errc::invalid_input, "the id {} is outside the {} ids that have scores", next, words);
       y[r * words + next] = -std::numeric_limits<float>::infinity();
     }
   }
@@ -94,7 +94,7 @@ token_span tokens_of(const const_view& v) {
 token_span accepted(token_span source, int64_t place, token_span predicted) {
   const int64_t size = std::ssize(source);
   if (place < 0 || place > size)
-    fail(errc::invalid_input, "place {} is none of a source of {} tokens", place, size);
+    fail(errc::invalid_input, "place {} is outside a source of {} tokens", place, size);
   const token_span rest = source.subspan(static_cast<size_t>(place));
   if (predicted.size() != rest.size() + 1)
     fail(errc::invalid_input, "{} predicted tokens from place {} on; a source of {} needs {}", predicted.size(), place,

@@ -41,7 +41,7 @@ template <class T>
 T stated_token(const attributes& attrs, const char* name) {
   const int64_t token = attrs.integer(name);
   if (token < std::numeric_limits<T>::min() || token > std::numeric_limits<T>::max())
-    fail(errc::invalid_model, "attribute '{}' is {}, which is no {}", name, token, to_string(dtype_of<T>));
+    fail(errc::invalid_model, "attribute '{}' is {}, which does not fit in {}", name, token, to_string(dtype_of<T>));
   return static_cast<T>(token);
 }
 

@@ -39,7 +39,7 @@ public:
     for (const std::string& pattern : patterns) {
       expressions_.push_back(std::make_unique<RE2>(pattern, options));
       if (!expressions_.back()->ok())
-        fail(errc::invalid_model, "attribute '{}' has '{}', which is no regular expression: {}",
+        fail(errc::invalid_model, "attribute '{}' has '{}', which is not a regular expression: {}",
              separates_ ? "separators" : "tokenexp", pattern, expressions_.back()->error());
     }
   }
@@ -144,7 +144,7 @@ void infer_tokens(infer_context& c) {
 void require_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();)
     if (const size_t place = at; !next_code_point(text, at))
-      fail(errc::invalid_input, "byte {} of a string is no UTF-8", place);
+      fail(errc::invalid_input, "byte {} of a string is not UTF-8", place);
 }
 
 void tokenize(kernel_context& c) {

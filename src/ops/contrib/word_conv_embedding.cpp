@@ -56,7 +56,7 @@ std::vector<float> embedded(const int32_t* word, int64_t count, const const_view
   std::vector<float> rows(static_cast<size_t>(count * width));
   for (int64_t i = 0; i < count; ++i) {
     if (word[i] < 0 || word[i] >= characters)
-      fail(errc::invalid_input, "character {} is none of the {} that have an embedding", word[i], characters);
+      fail(errc::invalid_input, "character {} is outside the {} that have an embedding", word[i], characters);
     std::copy_n(table.as<float>() + word[i] * width, width, rows.data() + i * width);
   }
   return rows;

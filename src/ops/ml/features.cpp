@@ -160,7 +160,7 @@ void one_hot(kernel_context& c, const std::vector<T>& categories, const T* x) {
     if (const auto found = places.find(x[i]); found != places.end())
       y[i * width + found->second] = 1;
     else if (!zeros)
-      fail(errc::invalid_input, "'{}' is none of the {} categories", x[i], width);
+      fail(errc::invalid_input, "'{}' is not one of the {} categories", x[i], width);
   }
 }
 

@@ -19,7 +19,7 @@ namespace {
 /// Throws unless the inputs are a map.
 void check_map(const infer_context& c) {
   if (c.rank(0) != 1 || c.rank(1) != 1)
-    fail(errc::invalid_model, "keys {} and values {} are no vectors", to_string(c.dims(0)), to_string(c.dims(1)));
+    fail(errc::invalid_model, "keys {} and values {} are not vectors", to_string(c.dims(0)), to_string(c.dims(1)));
   require_same(c.dims(0)[0], c.dims(1)[0], "keys and values of a map");
 }
 
@@ -91,7 +91,7 @@ void cast_map(kernel_context& c) {
     int64_t next = 0;
     for (const auto& [key, at] : places) {
       if (o.sparse && (key < 0 || key >= o.places))
-        fail(errc::invalid_input, "the key {} is none of the {} of attribute 'max_map'", key, o.places);
+        fail(errc::invalid_input, "the key {} is outside the {} of attribute 'max_map'", key, o.places);
       y[o.sparse ? key : next++] = values.data<T>()[at];
     }
   };

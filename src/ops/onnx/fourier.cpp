@@ -273,7 +273,7 @@ void infer_stft(infer_context& c) {
   if (!c.has_input(2) && !c.has_input(3))
     fail(errc::invalid_model, "neither a window (input 2) nor frame_length (input 3) says how long a frame is");
   if (c.has_input(2) && c.rank(2) != 1)
-    fail(errc::invalid_model, "a window of shape {} is no list", to_string(c.dims(2)));
+    fail(errc::invalid_model, "a window of shape {} is not a list", to_string(c.dims(2)));
   const dim n = c.has_input(3) ? scalar(3, "frame_length") : c.dims(2)[0];
   if (c.has_input(2))
     require_same(c.dims(2)[0], n, "the window's and the frames' length");

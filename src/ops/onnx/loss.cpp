@@ -67,7 +67,7 @@ void nll_loss(kernel_context& c) {
       double weight = 0, loss = 0;
       if (!ignores || t != ignored) {
         if (t < 0 || t >= classes)
-          fail(errc::invalid_input, "target {} at position {} is none of the {} classes, nor ignore_index", t, i,
+          fail(errc::invalid_input, "target {} at position {} is neither one of the {} classes nor ignore_index", t, i,
                classes);
         weight = weights ? static_cast<double>(weights[t]) : 1;
         loss = -weight * static_cast<double>(scores[(i / inner * classes + t) * inner + i % inner]);

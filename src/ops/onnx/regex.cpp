@@ -10,7 +10,7 @@ namespace {
 void infer_full_match(infer_context& c) {
   const std::string pattern = c.attrs().text("pattern", "");
   if (const RE2 compiled(pattern, RE2::Quiet); !compiled.ok())
-    fail(errc::invalid_model, "attribute 'pattern' is no regular expression: {}", compiled.error());
+    fail(errc::invalid_model, "attribute 'pattern' is not a regular expression: {}", compiled.error());
   c.set_output(0, dtype::boolean, c.dims(0));
 }
 

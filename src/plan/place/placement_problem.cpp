@@ -52,7 +52,7 @@ device_index device_called(std::span<const device_info> devices, const placement
       return d;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", devices[d].name);
   }
-  fail(errc::invalid_argument, "'{}' is pinned to '{}', which is none of the devices ({})", pin.pattern, pin.device,
+  fail(errc::invalid_argument, "'{}' is pinned to '{}', which is not one of the devices ({})", pin.pattern, pin.device,
        known);
 }
 
@@ -167,7 +167,7 @@ std::string placement_problem::why_not(node_id n) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", devices_[d].name);
   const node& call = program_.nodes[n];
   const device_info& last = devices_[order_.back()];
-  return fmt::format("{} can run on none of the devices ({}): {}; add a CPU device", describe(call), names,
+  return fmt::format("{} cannot run on any of the devices ({}): {}; add a CPU device", describe(call), names,
                      last.gpu || is_kept_from(last) ? obstacle(n, last) : "pins and policy leave none");
 }
 

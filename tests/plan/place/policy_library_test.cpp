@@ -102,8 +102,8 @@ TEST_CASE("what is no plug-in of this version is refused by its file", "[plan][s
   refused(plugin("taken_name"), "is called 'heft', as a policy that is built in");
   refused(plugin("no_name"), "has no name of 1 to 64 letters");
   refused(plugin("no_function"), "has no function that places");
-  refused(plugin("none"), "is no file");
-  refused(fs::path(test::test_plugins()), "is no file");
+  refused(plugin("none"), "is not a file");
+  refused(fs::path(test::test_plugins()), "is not a file");
   refused(fs::path(test::test_data()) / "small_cnn.onnx", "cannot be loaded");
   CHECK_THROWS_WITH(place(*two_nodes(), cpus(1), {.policy = placement_policy::plug_in}), Contains("none is given"));
 }

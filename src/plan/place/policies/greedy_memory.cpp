@@ -131,9 +131,8 @@ private:
     for (uint32_t d : order_)
       allowed += std::min(problem_.device(d).memory_bytes, INT64_MAX - allowed);
     fail(errc::out_of_memory,
-         "{} fits on none of the devices: {}. All weights of the model take {} bytes, all devices allow {} together; "
-         "use "
-         "smaller dims, more devices or higher limits",
+         "{} does not fit on any of the devices: {}. All weights of the model take {} bytes, all devices allow {} "
+         "together; use smaller dims, more devices or higher limits",
          problem_.task_name(n), figures, weights, allowed);
   }
 
