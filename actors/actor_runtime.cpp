@@ -18,7 +18,7 @@ constexpr auto lost_device_grace = std::chrono::milliseconds(200);
 /// Any other actor this long if devices may be silent for ever.
 constexpr std::chrono::milliseconds closing_limit = std::chrono::minutes(10);
 
-/// Checks the options; a device timeout that is no limit becomes zero.
+/// Checks the options; a device timeout that sets no limit becomes zero.
 engine_options checked(engine_options options) {
   options.device_timeout = time_limit(options.device_timeout, "engine_options::device_timeout").value_or(0ms);
   return options;

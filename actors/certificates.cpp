@@ -122,7 +122,7 @@ identity make_member(const std::string& name, int days, const identity& ca) {
   return member;
 }
 
-/// Writes a file that nobody else could ever read, if `secret`.
+/// Writes a file. With `secret`, no other user could read it at any moment.
 void write_pem(const fs::path& path, const bio_ptr& pem, bool secret) {
   const fs::path fresh = path.string() + ".new";
   fs::remove(fresh);

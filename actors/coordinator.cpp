@@ -9,14 +9,14 @@
 namespace troupe::actors {
 namespace {
 
-/// Returns the index of the device that `actor` stands for; the count of devices if there is none.
+/// Returns the index of the device whose actor `actor` is; the count of devices if there is none.
 size_t device_of(const caf::actor_addr& actor, const std::vector<device_handle>& devices) {
   const auto found =
       std::find_if(devices.begin(), devices.end(), [&](const device_handle& d) { return d.actor.address() == actor; });
   return static_cast<size_t>(found - devices.begin());
 }
 
-/// Takes whoever waits for an answer out of the book.
+/// Takes the one that waits for this answer out of the book.
 template <class Waiter>
 Waiter take_out(std::unordered_map<uint64_t, Waiter>& book, uint64_t id) {
   const auto found = book.extract(id);
@@ -225,7 +225,7 @@ void coordinator_state::notice_lost_devices() {
 
 void coordinator_state::check_silence() {
   for (size_t d = 0; d < options_.devices.size() && options_.device_timeout.count() > 0; ++d) {
-    // One that another session lost too: its actor may hang, and then nobody says that it is gone.
+    // One that another session lost too: its actor may hang, and then no message says that it is gone.
     const device_health& health = *options_.devices[d].health;
     if (watches_[d].is_silent(health, machine_->has_work(d), now(), options_.device_timeout))
       tell([&](session_machine& m) {

@@ -22,7 +22,7 @@ namespace troupe::actors {
 
 /// What all who use a device see of it without asking. Shared by the actor, the host and the coordinators.
 struct device_health {
-  /// Set by whoever finds that the device is gone; it never comes back. Another one may join under its name.
+  /// Set by the first user that finds the device gone; it never comes back. Another one may join under its name.
   std::atomic<bool> lost{false};
   /// Grows with every answer of the device: a device that does not answer while it has work is silent.
   std::atomic<uint64_t> progress{0};
@@ -32,7 +32,7 @@ struct device_health {
   /// Says that it leaves, why, and what is held by those who still need it: when the last one lets go of that, the
   /// device may go.
   void leave(std::string because, const std::shared_ptr<const void>& need);
-  /// If it leaves: returns what is held by those who need it, null if nobody does any more, and why it leaves.
+  /// If it leaves: returns what is held by those who need it, null if no one needs it any more, and why it leaves.
   std::optional<std::pair<std::shared_ptr<const void>, std::string>> leaves() const;
 
   /// Says that it is lost, and why.

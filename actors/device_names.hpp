@@ -16,7 +16,7 @@ struct device_request {
   size_t gpu = 0;
   /// Of the CPU's speed, as in "slow:25".
   int percent = 100;
-  /// Whether nobody asked for it: it runs what the others cannot.
+  /// Whether it was added without being asked for: it runs what the others cannot.
   bool fallback = false;
 };
 

@@ -54,7 +54,7 @@ public:
   /// Returns why "all" means no GPU here, in words for a person; empty if it means one, or the caller did not ask.
   const std::string& no_gpu_because() const { return no_gpu_because_; }
 
-  /// Returns which pairs of GPUs are no peers, and why.
+  /// Returns which pairs of GPUs are not peers, and why.
   const std::vector<std::string>& why_gpus_are_apart() const { return why_gpus_are_apart_; }
 
   /// Returns why measured device profiles are not used, in words for a person; empty if they are, or there are none.

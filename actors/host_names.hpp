@@ -15,9 +15,9 @@ struct host_address {
   uint16_t port = 0;
 };
 
-/// Returns the hosts of a list "[NAME=]HOST:PORT,…", in its order; "@FILE" stands for the lines of a file, in which "#"
-/// starts a comment. One without a name is called by its host, or, if hosts would share that, by "HOST:PORT". Throws
-/// `errc::invalid_argument`, naming the entry, or `errc::io`.
+/// Returns the hosts of a list "[NAME=]HOST:PORT,…", in its order; "@FILE" is replaced by the lines of a file, in which
+/// "#" starts a comment. One without a name is called by its host, or, if hosts would share that, by "HOST:PORT".
+/// Throws `errc::invalid_argument`, naming the entry, or `errc::io`.
 std::vector<host_address> parse_hosts(const std::vector<std::string>& entries);
 
 /// Returns what "HOST:PORT" says, as `--listen` takes it; port 0 is any free one. Throws `errc::invalid_argument`.

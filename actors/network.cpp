@@ -37,7 +37,7 @@ struct network::state {
   /// A host that was called. Its links share one connection: CAF loses messages if a node has several to another, of
   /// which it drops all but one.
   struct called_host {
-    std::timed_mutex mutex; // whoever calls holds it
+    std::timed_mutex mutex; // held by the thread that calls
     door_actor door;
   };
 

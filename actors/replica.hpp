@@ -9,7 +9,7 @@
 
 namespace troupe::actors {
 
-/// A coordinator; once nobody holds it, it ends after its last run.
+/// A coordinator; once it has no owner, it ends after its last run.
 class open_coordinator {
 public:
   explicit open_coordinator(coordinator_ref actor) : actor_(std::move(actor)) {}

@@ -55,7 +55,7 @@ struct session::state {
   }
   /// The queue; made when it is first asked for. Throws `errc::cancelled` if the engine is closed.
   actors::stream_door& door();
-  /// The queue, null if nobody asked for it.
+  /// The queue, null if no caller has asked for it.
   actors::stream_door* door_if_any();
 
   const std::shared_ptr<actors::actor_runtime> runtime; // destroyed last: handles of actors need its system

@@ -154,7 +154,7 @@ std::unique_ptr<pending_run> stream_state::run_of(const start_piece& what) {
       rows.push_back({&requests_.at(part.request).caller->request->inputs, part.first_row, part.rows});
     inputs = parts_.rows->join_inputs(rows, parts_.make);
   }
-  // Holds the stream, which nobody else may any more.
+  // This holds the stream when no caller does any more.
   auto answer = [to = caf::actor_cast<stream_ref>(self_), piece = what.piece](run_result result, const failure& why) {
     caf::anon_send(to, piece_ran{piece, std::make_shared<run_result>(std::move(result)), why});
   };

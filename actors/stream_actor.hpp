@@ -72,7 +72,7 @@ private:
   /// Takes what a piece has computed for a part of it, whose rows begin at `first` in the piece.
   void gather(open_request& r, const flying_piece& piece, const piece_part& part, int64_t first,
               run_result& computed) const;
-  /// Ends runs of which nobody wants anything any more.
+  /// Ends runs whose results no request wants any more.
   void stop_unwanted(request_id request, const std::vector<piece_id>& pieces);
   void notice_loss(size_t replica);
   void join(const device_handle& device);

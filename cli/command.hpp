@@ -114,8 +114,8 @@ named_tensors read_inputs(const std::vector<std::string>& specs, const std::vect
 named_tensors complete_inputs(const std::vector<value_info>& declared, named_tensors given, bindings dims,
                               uint64_t seed);
 
-/// Runs a model once and then until so many seconds have passed: kernels are compiled, and GPUs raise their clocks
-/// under load. Throws `errc::cancelled` if `stop` asks for it.
+/// Runs a model once and then until `seconds` have passed: kernels are compiled, and GPUs raise their clocks under
+/// load. Throws `errc::cancelled` if `stop` asks for it.
 void warm_up(const session& model, const named_tensors& inputs, double seconds = 1, const std::stop_token& stop = {});
 
 /// Returns the tensors of a test-data-set folder's input_N.pb, named after the model's inputs in order.
@@ -132,7 +132,7 @@ int64_t parse_bytes(std::string_view text, std::string_view option);
 /// `errc::io`.
 void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs);
 
-/// Prints JSON on stdout, a line after it; bytes of names that are no UTF-8 are replaced.
+/// Prints JSON on stdout, a line after it; bytes of names that are not UTF-8 are replaced.
 void write_json(const nlohmann::json& j);
 void write_json(const nlohmann::ordered_json& j);
 

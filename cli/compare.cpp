@@ -41,7 +41,7 @@ comparison compare_numbers(const std::vector<double>& got, const std::vector<dou
   return result;
 }
 
-/// Adds up what whole tensors differ by; an element that is no number on one side only is an infinite distance.
+/// Adds up what whole tensors differ by; an element that is NaN on one side only is an infinite distance.
 comparison compare_by_l2(const std::vector<double>& got, const std::vector<double>& want, const tolerance& allowed) {
   comparison result = compare_numbers(got, want, allowed);
   double apart = 0, norm = 0;

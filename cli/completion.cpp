@@ -13,7 +13,7 @@ namespace troupe::cli {
 namespace {
 
 /// How bash completes: the words before the one at the cursor say what may stand there. bash-completion, which loads
-/// the script, cuts the line into words; `:` and `=` separate none of ours.
+/// the script, cuts the line into words; our words may contain `:` and `=`.
 constexpr std::string_view functions = R"bash(
 # Completes one of the words in $1, and of values that commas separate the last one.
 _troupe_words() {

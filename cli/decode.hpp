@@ -5,7 +5,7 @@
 
 namespace troupe::cli {
 
-/// Returns what `--bind` asks for; a '*' on both sides stands for the same text.
+/// Returns what `--bind` asks for; a '*' on both sides matches the same text.
 std::vector<output_binding> read_bindings(const std::vector<std::string>& specs,
                                           const std::vector<value_info>& outputs);
 

@@ -10,7 +10,8 @@
 namespace troupe::cli {
 namespace {
 
-/// Runs go on for so long, up to so many, if those that were asked for take less: few short ones say little.
+/// If the runs that were asked for take less time than this, more follow, up to `most_runs`: a few short runs say
+/// little.
 constexpr double least_measured_ms = 1000;
 constexpr int most_runs = 200;
 

@@ -55,8 +55,8 @@ constexpr auto subcommands = std::to_array<std::pair<std::string_view, void (*)(
     {"completion", troupe::cli::add_completion},
 });
 
-/// Adds the subcommand that is called, since the options of all take half a megabyte; all if it is none of them, or
-/// `completion`, which knows all.
+/// Adds the subcommand that is called, since the options of all take half a megabyte. Adds all of them for an unknown
+/// name, and for `completion`, which knows all.
 void add_subcommands(CLI::App& app, std::string_view called) {
   const bool is_one = std::any_of(subcommands.begin(), subcommands.end(), [&](auto& s) { return s.first == called; });
   for (const auto& [name, add] : subcommands)

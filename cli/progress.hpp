@@ -13,7 +13,7 @@
 namespace troupe::cli {
 
 /// A line on the terminal (stderr) while this object lives: what is done of how much, and the time left in proportion;
-/// only the time it has taken if that is not known. Nothing is shown in the first half second, nor if stderr is no
+/// only the time it has taken if that is not known. Nothing is shown in the first half second, nor if stderr is not a
 /// terminal.
 class progress {
 public:

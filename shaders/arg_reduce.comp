@@ -36,7 +36,7 @@ void team_row(uint row, bool present) {
     }
   }
   const KEY top = team_max_key(best, 0);
-  // As a minimum in either case: of indices, or of what is left behind them.
+  // As a minimum in either case: of indices, or of the elements that remain after them.
   const bool holds = lane < end && best == top;
   const uint at = team_min_index(holds ? (LAST ? size - 1 - found : found) : 0xffffffffu, 1);
   if (present && lane == 0)

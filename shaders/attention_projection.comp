@@ -35,7 +35,7 @@ layout(set = 0, binding = 12, std430) readonly buffer residual_buffer { T residu
 const uint SLICE = ROWS * VALUE_VECTORS;    // vectors of a part of a column
 const uint TEAM_VECTORS = SLICE / TEAM;     // of them that an invocation has
 const uint TEAMS = THREADS / TEAM, COLUMNS = TEAMS * TEAM_COLUMNS;
-shared float attended[SLICE * WIDTH];       // the rows, one behind the other
+shared float attended[SLICE * WIDTH];       // the rows, one after the other
 VECTOR weights_ahead[TEAM_COLUMNS * TEAM_VECTORS];
 
 /// Starts to read what a member of a team multiplies. Beyond the last column it is that one's.

@@ -30,8 +30,8 @@ const uint STEPS = 2; // vectors of a product that are one body of its loop: a g
 const uint KEY_SLOTS = (KEYS * WIDTH + TEAM - 1) / TEAM, VALUE_SLOTS = (KEYS * VALUE_WIDTH + TEAM - 1) / TEAM;
 const uint SLOTS = KEY_SLOTS > VALUE_SLOTS ? KEY_SLOTS : VALUE_SLOTS;
 
-// Shared memory: Q, then of each team a tile and its rows' weights, behind which is a number of each invocation of the
-// line; at the end what other teams have.
+// Shared memory: Q, then of each team a tile and its rows' weights, which a number of each invocation of the line
+// follows; at the end what other teams have.
 const uint TILE = KEYS * (PITCH > VALUE_WIDTH ? PITCH : VALUE_WIDTH);
 const uint PARTS_AT = KEYS / 4, WEIGHT_PITCH = PARTS_AT + 2; // four lines' weights are in different banks
 const uint TEAM_ROOM = TILE + ROWS * WEIGHT_PITCH;

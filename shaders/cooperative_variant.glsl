@@ -20,7 +20,7 @@
 #define ACROSS 2
 #endif
 
-// A subgroup that has so many sums has no registers left. NVIDIA's driver (580) loses a quarter of the speed of its
+// With this many sums a subgroup has no registers left. NVIDIA's driver (580) loses a quarter of the speed of its
 // loop over the depths where it knows their number, so this is read where parameters are constants too
 // (vulkan/block_constants.hpp): by a second block at the same place.
 #if DOWN == 4 || (DOWN == 2 && defined(TROUPE_FROM_f32))

@@ -1,6 +1,6 @@
 #version 450
 // Functions of one to three doubles that broadcast together: those that arithmetic, roots, exponentials and logarithms
-// make. Constants: 0 see broadcast.glsl; 1 the function (scalar_codes.h); 2 the inputs. Operands behind them are the
+// make. Constants: 0 see broadcast.glsl; 1 the function (scalar_codes.h); 2 the inputs. Operands after them are the
 // block's numbers.
 // Variants: f64
 #extension GL_GOOGLE_include_directive : require

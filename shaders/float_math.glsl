@@ -112,7 +112,7 @@ uint two_over_pi(int i) {
 }
 
 /// Of a finite x of 2^13 or more (Payne and Hanek): x · 2/π in integers, without its multiples of 4 and with 62 bits
-/// behind the point.
+/// after the point.
 turned turn_far(float x) {
   const uint bits = floatBitsToUint(x), m = (bits << 8) | 0x80000000u;
   const int e = int((bits >> 23) & 255u) - 158; // |x| = m · 2^e

@@ -133,7 +133,7 @@ vec4 factors_of(uint line, uint mode) {
 }
 
 /// Chooses scales for what the group has seen. For all of its invocations; none waits for others of its subgroup by
-/// operations of subgroups, since these need not be together behind loads that lines beyond the product skip.
+/// operations of subgroups, since these need not be together after loads that lines beyond the product skip.
 void choose_scales() {
   tell_all();
   if (gl_LocalInvocationID.x == 0)

@@ -126,7 +126,7 @@ spirv_instruction(id = 80) SUM_MATRIX all_sums(SUM x);
 // Steps go in pairs, of depths k0 and k0 + TILE_DEPTH: when one begins, the first step's tiles are in shared memory and
 // the second one's in registers. Beyond `end` all are 0. NVIDIA's driver (580) counts all loads that are on their way
 // from one block of code to another by one counter, and waits until none is left. So where groups are few, whose loads
-// nobody else's work hides, those of both steps set off together and are waited for behind both, which are one block.
+// no other group's work hides, those of both steps set off together and are waited for after both, which are one block.
 // It unrolls loops whose number of steps it knows, which costs small products 3 %.
 const bool TOGETHER = BUFFERS == 2 && (FLAGS & product_asks_first) != 0u;
 #define LOAD_FIRST \
@@ -182,7 +182,7 @@ joined_ends ends_of_share(uint share, uint i, uint j) {
   return joined_ends_of(at.x, at.y);
 }
 
-// NVIDIA's driver (580) fails at variables of structs that are assigned in a branch and read behind it, beside
+// NVIDIA's driver (580) fails at variables of structs that are assigned in a branch and read after it, beside
 // matrices.
 #define DECLARE_ENDS(i, j) \
   vector_ends half_row##i##j; \

@@ -19,7 +19,7 @@ layout(set = 0, binding = 3, std430) writeonly buffer target { T y[]; };
 
 const uint taps = mode == grid_nearest ? 1u : (mode == grid_linear ? 2u : 4u);
 
-/// What a place reads along one axis; an index of −1 stands for zero.
+/// What a place reads along one axis; an index of −1 reads zero.
 struct axis_taps {
   int index[4];
   float weight[4];

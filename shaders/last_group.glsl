@@ -10,7 +10,7 @@
 shared bool is_last;
 
 /// Counts this group, whose part is written; returns whether it is the last one. For all invocations of it: each has
-/// what it has written in the device's memory before the group is counted, and of the last group each reads behind a
+/// what it has written in the device's memory before the group is counted, and of the last group each reads after a
 /// barrier of its own. One invocation's barriers instead would take 0.5 us longer.
 bool is_last_group() {
   memoryBarrierBuffer();

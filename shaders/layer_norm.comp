@@ -35,7 +35,8 @@ uvec2 broadcast_at(uint index) {
   return at;
 }
 
-/// Whether scale and bias of the vectors that are kept are read ahead, so that nobody waits for them after the sums.
+/// Whether scale and bias of the vectors that are kept are read ahead, so that no invocation waits for them after the
+/// sums.
 const bool AHEAD = ROW_SCALE && WIDTH == 4 && ITEMS <= 4;
 vec4 kept_scale[ITEMS], kept_bias[ITEMS];
 

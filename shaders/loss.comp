@@ -1,6 +1,6 @@
 #version 450
 // NegativeLogLikelihoodLoss: −w[t] · x[n, t, i] for the targets t[n, i], each, or their sum or weighted mean. A target
-// that is no class makes its loss NaN, and so every sum that it is in: a kernel has no other way to refuse it.
+// that is not a class makes its loss NaN, and so every sum that it is in: a kernel has no other way to refuse it.
 // Constants: 0 what to do; 1 flags (parameters/loss.h).
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require

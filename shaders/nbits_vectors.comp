@@ -15,7 +15,7 @@ layout(constant_id = 13) const uint ZEROS = 0u;
 layout(constant_id = 14) const uint BLOCK = 32u;
 
 // The row is kept for vectors of codes: each's first vector of elements one after the other, then each's second …, so
-// that invocations side by side read what lies side by side.
+// that neighbouring invocations read neighbouring vectors.
 #define CODES (128u / BITS)           // of a vector
 #define OPERANDS (CODES / WIDTH)      // vectors of a row that a vector of codes is multiplied by
 #define COLUMN_VECTORS (COLUMN_BLOCKS * BLOCK / CODES)

@@ -30,7 +30,7 @@ void main() {
     return;
   const uint head = index / per_head, p = (index - head * per_head) * (VECTORS ? 4 : 1);
   const uint outer = head / inner, b = outer / middle;
-  const uint s = behind != 0 ? outer - b * middle : head - outer * inner;
+  const uint s = bshd != 0 ? outer - b * middle : head - outer * inner;
   const uint base = head * width;
   if (p >= pairs) {
     const uint at = base + 2 * pairs + p - pairs;
@@ -39,7 +39,7 @@ void main() {
   }
   uint row = s * table_row, cos_at = b * cos_batch + row, sin_at = b * sin_batch + row;
   if (POSITIONS) {
-    row = min(positions[b * (behind != 0 ? middle : inner) + s].x, table_rows - 1) * table_row;
+    row = min(positions[b * (bshd != 0 ? middle : inner) + s].x, table_rows - 1) * table_row;
     cos_at = row;
     sin_at = row;
   }

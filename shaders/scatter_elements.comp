@@ -1,7 +1,8 @@
 #version 450
 // ScatterElements into a copy of the data: y[i, indices[i, j, k], k] takes updates[i, j, k]. Without a reduction an
-// invocation puts one update. With one it walks along the indexed axis, in order: nobody else writes what it writes,
-// and sums are the same in every run. Indices as in gather.comp; axes are those of the indices, innermost first.
+// invocation puts one update. With one it walks along the indexed axis, in order: no other invocation writes what it
+// writes, and sums are the same in every run. Indices as in gather.comp; axes are those of the indices, innermost
+// first.
 // Variants: w8 w16 w32 w64 f32 f16 f64 i32 u32 i64 u64 i16 u16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "scatter.glsl"

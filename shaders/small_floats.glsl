@@ -14,7 +14,7 @@ float scaled(uint sign, uint m, int e) {
   return uintBitsToFloat(sign | (uint(e + top + 127) << 23) | ((m << (23 - top)) & (hidden_bit - 1u)));
 }
 
-/// A float of `mantissa` bits behind the point, whose exponents are `bias` higher than what they stand for.
+/// A float of `mantissa` bits after the point, whose exponents are stored with `bias` added.
 float decoded(uint bits, uint sign, int mantissa, int bias) {
   const uint exponent = bits >> mantissa, fraction = bits & ((1u << mantissa) - 1u);
   return scaled(sign, exponent != 0u ? fraction | (1u << mantissa) : fraction, max(int(exponent), 1) - bias - mantissa);

@@ -54,7 +54,7 @@ void write(uint row, uint at, uint i) {
     found[to] = uvec2(i, 0);
 }
 
-/// Candidate i of a piece; behind all if there is none.
+/// Candidate i of a piece; `behind_all` if there is none.
 pair candidate(uint row, uint piece, uint i) {
   const uint at = piece * SORTED_SIZE + i;
   if (at >= candidate_count)

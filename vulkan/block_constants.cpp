@@ -46,7 +46,7 @@ struct module_facts {
     });
   }
 
-  /// Bytes from the begin of the block to what an access chain names; nullopt if it is no part of it, or computed.
+  /// Bytes from the begin of the block to what an access chain names; nullopt if it is not a part of it, or computed.
   std::optional<uint32_t> offset_of(instruction chain) const {
     if (chain[3] != block.variable)
       return std::nullopt;

@@ -17,7 +17,7 @@ bool grows_in_place(const residents& own, const installed_binding& binding, cons
 /// Makes the caches of a run that grow in place. Throws as `residents::extend` does.
 grown_caches extend_caches(residents& own, const installed_binding& binding, run_values& values);
 
-/// Hands the run its caches, before the chunk is complete: nobody reads them before it is answered, and once it is
+/// Hands the run its caches before the chunk is complete: they are not read before it is answered, and once it is
 /// complete the caller waits. Returns which downloads they are.
 std::vector<uint32_t> leave_caches(grown_caches caches, const installed_binding& binding, const chunk_work& work);
 

@@ -19,7 +19,7 @@ struct row_steps {
   int64_t words() const { return int64_t{sizes.x} * sizes.y * sizes.z * sizes.w; }
 };
 
-/// The order in which a cache lies.
+/// The order of a cache's elements in memory.
 enum class cache_order : uint8_t { usual, rows_first };
 
 /// Returns the copy of some bytes, whole words, as one row.
@@ -41,7 +41,8 @@ int64_t room_for(const bound_plan& bound, const cache_append& append);
 /// Returns the parameters of one dispatch, which does at most `shader::copy_rows_each` copies.
 std::vector<uint32_t> row_copy_words(std::span<const row_steps> copies);
 
-/// Returns groups that share the longest of some copies of so many words, not more than fill a large GPU.
+/// Returns the number of groups that share the longest of some copies, of `words` words; not more than fill a large
+/// GPU.
 uint32_t row_copy_groups(int64_t words);
 
 } // namespace troupe::vulkan

@@ -14,7 +14,7 @@ command_pool_handle make_command_pool(device_context& context, VkCommandPoolCrea
 /// Makes a primary command buffer; it ends with its pool.
 VkCommandBuffer make_commands(device_context& context, const command_pool_handle& pool);
 
-/// Makes a pool for so many sets of kernels' bindings, a block of parameters each, with so many storage buffers in all.
+/// Makes a pool for `sets` sets of kernels' bindings, with a block of parameters each and `storage_buffers` in all.
 descriptor_pool_handle make_descriptor_pool(device_context& context, uint32_t sets, uint32_t storage_buffers);
 
 /// Makes a set; it ends with its pool.

@@ -48,7 +48,7 @@ bool is_unified(const gpu_snapshot& s);
 /// Whether the host can write all of the memory that is the GPU's own: what is staged there has arrived.
 bool maps_own_memory(const gpu_snapshot& s);
 
-/// Returns the bytes of the device memory, whoever uses them.
+/// Returns the bytes of the device memory, used or not.
 int64_t total_bytes(const gpu_snapshot& s);
 
 /// Returns the bytes that plans may use: the driver's budget of the device memory if it says one, else 90 % of its

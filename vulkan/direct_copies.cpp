@@ -44,7 +44,7 @@ buffer_place made_at(const recorded_chunk& r, const installed_transfer& t, const
   return buffer_of(download_place(r, t, slot));
 }
 
-/// An upload is taken apart into so many pieces, the first of them split between both ends: the GPU waits for the
+/// The pieces into which an upload is cut, the first of them split between both ends: the GPU waits for the
 /// first, the host for the last. Each costs a submission: sixteen were slower than four. None signals a semaphore or
 /// has a barrier to the next, with which each took the GPU 12 µs.
 constexpr int64_t piece_count = 4;

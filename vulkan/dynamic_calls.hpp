@@ -9,7 +9,7 @@
 // kernels on the same operands (`runs_on`): its parameter words, group counts and known elements are all that differs,
 // and those are in a buffer of the slot, at the places that a `parameter_table` gives them.
 //
-// Where caches grow in place, calls see them with their positions first, and appends are no calls: their copies'
+// Where caches grow in place, calls see them with their positions first, and appends are not calls: their copies'
 // parameters are in the table too.
 #pragma once
 

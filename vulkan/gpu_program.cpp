@@ -126,8 +126,8 @@ private:
            std::find(program_.inputs.begin(), program_.inputs.end(), v) != program_.inputs.end();
   }
 
-  /// The node that narrows an input which is needed for nothing else; -1 if there is none. In the first wave, so that its output's memory is
-  /// nobody else's before.
+  /// The node that narrows an input which is needed for nothing else; -1 if there is none. It is in the first wave,
+  /// so that no other value uses its output's memory before.
   node_id narrowing_node(chunk_id id, const installed_transfer& t) const {
     const chunk& c = plan_.chunks[id];
     if (!is_written(t.value) || t.is_direct() || std::ranges::count(program_.outputs, t.value) || c.wave_count() == 0)
@@ -252,7 +252,7 @@ private:
            });
   }
 
-  /// Adds the dispatches that write new rows behind those of caches that grow in place: last, when the caches have been read.
+  /// Adds the dispatches that append new rows to caches that grow in place: last, when the caches have been read.
   void install_appends(const chunk& c, installed_chunk& out) {
     constexpr size_t each = shader::copy_rows_each;
     const std::vector<cache_append>& all = calls_.appends();

@@ -24,8 +24,8 @@ struct bound_range {
       0; // within the arena, the scratch memory, the parameter buffer, the counters, the staging memory, the cache, or the allocation
   int64_t bytes = 0;
   size_t cache = 0; // index into `dynamic_calls::appends`
-  /// Where the bytes are in the staging memory for uploads if the host narrows an input; -1 if they are no such
-  /// input's.
+  /// Where the bytes are in the staging memory for uploads if the host narrows an input; -1 if they are not
+  /// such an input's.
   int64_t narrowed_at = -1;
 
   /// Makes it begin later, wherever it is read.

@@ -202,7 +202,7 @@ program_slot& installations::slot_of(const installed_binding& binding, cache_way
     slot = std::move(made);
   }
   if (slot->parameters_of != binding.bound->id && bytes > 0) {
-    slot->parameters_of = 0; // nobody's, should the flush fail
+    slot->parameters_of = 0; // of no plan, should the flush fail
     write_changes(way.parameters, slot->written, slot->memory.parameters.mapped());
     slot->memory.parameters.flush(0, bytes);
   }

@@ -131,7 +131,7 @@ public:
   /// where it is not there yet.
   program_slot& slot_of(const installed_binding& binding, cache_way how, uint32_t index);
 
-  /// Forgets a bound plan, as soon as none of its chunks is in flight.
+  /// Forgets a bound plan as soon as no chunk of it is in flight.
   void retire(uint64_t bound_plan);
   /// Ends retired bound plans, and programs that better ones have replaced, whose last chunk is complete.
   void forget_retired();

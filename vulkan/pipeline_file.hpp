@@ -1,7 +1,7 @@
 // The file that keeps a driver's compiled pipelines between runs of the program.
 //
 // Its name says which GPU, driver and shaders it is for, so that any change is a miss; its content has a checksum,
-// because a driver that is handed a damaged cache may crash. A file that cannot be read or written is no error:
+// because a driver that is handed a damaged cache may crash. A file that cannot be read or written is not an error:
 // pipelines are then compiled again. Drivers only ever add to their caches, so a file that has become too large is
 // begun anew. It lists the kernels that it has: to ask a driver for one takes about a millisecond, and a first run asks
 // for thousands.

@@ -29,7 +29,7 @@ public:
   /// Writes the file if a pipeline was compiled.
   ~pipeline_maker();
 
-  /// Returns the layouts of pipelines with so many storage buffers.
+  /// Returns the layouts of pipelines with `buffers` storage buffers.
   const layouts& layouts_for(uint32_t buffers) const;
 
   /// Makes a pipeline. Throws what the driver reports, naming the shader.

@@ -26,7 +26,7 @@ public:
   using handle = std::shared_ptr<const pipeline_handle>;
 
   /// `alter`, where it is not empty, makes the code that is compiled from a shader's. Keeps at most `max_unused`
-  /// pipelines that nobody holds.
+  /// pipelines that have no owner.
   explicit pipelines(device_context& context, shader_filter alter = {}, size_t max_unused = 512)
       : maker_(context, std::move(alter)), max_unused_(max_unused), later_(maker_) {}
 

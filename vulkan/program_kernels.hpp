@@ -21,7 +21,8 @@ enum class constant_words : uint8_t {
 /// Returns the key of a launch's kernel.
 pipeline_key key_of(const launch& l, constant_words constants);
 
-/// Of more kernels than this, parameters are no constants: they all would have to be compiled where few do.
+/// If a program has more kernels than this, their parameters are not made constants: as many kernels would have to be
+/// compiled, where without constants a few suffice.
 inline constexpr size_t most_constant_blocks = 256;
 
 /// A device's kernels, and how programs are to choose among them.

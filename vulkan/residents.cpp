@@ -289,7 +289,7 @@ device_tensor residents::put(const tensor& value, timeline& queue) {
   const value_place to = storage_of(made)->place();
   const std::shared_ptr<host_copy> copy = start_copy(made, imports_.copied_source(value));
   const VkBufferCopy region{copy->host.offset, to.offset, static_cast<VkDeviceSize>(bytes)};
-  submit(*copy, region, copy->host.buffer, to.buffer, queue, [copy](VkResult) {}); // whoever waits next sees a failure
+  submit(*copy, region, copy->host.buffer, to.buffer, queue, [copy](VkResult) {}); // the next wait sees a failure
   return made;
 }
 

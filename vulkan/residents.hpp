@@ -50,7 +50,7 @@ public:
   /// is not this device's.
   value_place place_of(const device_tensor& value, row_moves& before);
 
-  /// Adds to `grown` a cache of `dims` that begins with the rows of `past`; those behind are not there yet. It has
+  /// Adds to `grown` a cache of `dims` that begins with the rows of `past`; the later rows are not there yet. It has
   /// memory for `room` positions at least if it is not in that of `past`, which then moves there too. Adds to `before`
   /// what must be done before, and throws, as `place_of` does.
   void extend(const device_tensor& past, const shape& dims, int64_t room, grown_caches& grown, row_moves& before);
@@ -102,7 +102,7 @@ private:
   std::vector<std::shared_ptr<storage>> places_; // by number of a value; null for those without bytes, and of no value
   std::vector<uint32_t> free_;                   // numbers of no value
   std::vector<growth> grown_;                    // since `grow_ahead`
-  std::vector<std::vector<next_cache>> ahead_;   // of the runs that were last, the newest behind
+  std::vector<std::vector<next_cache>> ahead_;   // of the latest runs, the newest last
   uint64_t last_ = 0;                            // number of memory
 };
 

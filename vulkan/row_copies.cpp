@@ -44,7 +44,7 @@ void row_copier::submit(row_moves& moves, timeline& queue) {
   troupe::vulkan::record(r->commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
                                        VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any_access});
   end(r->commands);
-  queue.submit(std::span(&r->commands, 1), [r](VkResult) {}); // whoever waits next sees a failure
+  queue.submit(std::span(&r->commands, 1), [r](VkResult) {}); // the next wait sees a failure
   for (const std::function<void()>& each : std::exchange(moves.then, {}))
     each();
 }

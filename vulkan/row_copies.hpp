@@ -22,7 +22,7 @@ struct row_copy {
   VkDescriptorBufferInfo from, to;
 };
 
-/// Copies to be done, memory that must live until nobody reads it, and what holds once the copies have been submitted.
+/// Copies to be done, memory that must live until it is read no more, and what to do once the copies are submitted.
 struct row_moves {
   std::vector<row_copy> copies;
   std::vector<std::shared_ptr<const allocation>> held;
@@ -43,7 +43,7 @@ public:
 
   /// The kernel; the one that makes float32 of float16 if it `widens`.
   static const pipeline_key& key(bool widens = false);
-  /// Whether the device's kernels may have so many buffers.
+  /// Whether the device's kernels may have as many buffers as that kernel needs.
   bool is_available() const { return context_.facts().max_storage_buffers >= key().buffers; }
 
   /// Whether the kernel can copy a range, which is as long as the other: in whole words, and descriptors may name it.

@@ -18,7 +18,7 @@ inline uint32_t opcode(instruction i) {
   return i[0] & spv::OpCodeMask;
 }
 
-/// The first word of an instruction of so many words.
+/// The first word of an instruction of `words` words.
 constexpr uint32_t first_word(spv::Op what, size_t words) {
   return static_cast<uint32_t>(words) << spv::WordCountShift | what;
 }

@@ -28,7 +28,7 @@ namespace troupe::vulkan {
 /// Called with VK_SUCCESS when a submission is complete, or with what went wrong.
 using completion = std::function<void(VkResult)>;
 
-/// Is complete when its lane's semaphore has reached the value; 0 stands for nothing, which is complete.
+/// Is complete when its lane's semaphore has reached the value; 0 means nothing to wait for, which is complete.
 struct submission {
   lane on = lane::work;
   uint64_t value = 0;

@@ -38,7 +38,7 @@ private:
     std::future<VkResult> in_flight;
   };
 
-  /// Returns the half whose turn it is, with room for so many bytes, when its last copy is done.
+  /// Returns the half whose turn it is, with room for `bytes`, when its last copy is done.
   half& half_for(int64_t bytes);
   static void write_piece(std::span<const std::byte> bytes, const allocation& target, int64_t offset);
   void copy_piece(std::span<const std::byte> bytes, const std::shared_ptr<const allocation>& target, int64_t offset);

@@ -157,7 +157,7 @@ public:
   }
 
 private:
-  /// Frees all that nobody needs any more: what comes next may need the room.
+  /// Frees all that is needed no more: what comes next may need the room.
   void reclaim() {
     installed_.forget_retired();
     residents_.reclaim();

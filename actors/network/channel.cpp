@@ -53,7 +53,7 @@ std::string hash_of(const X509* certificate) {
 /// each record.
 struct record_buffer {
   int fd;
-  bool reads_ahead = false; // what it has read is in nobody's poll
+  bool reads_ahead = false; // no poll tells of what it has read
   std::vector<char> out{};  // records to be sent
   size_t sent = 0;
   std::vector<char> in{};
@@ -258,7 +258,7 @@ progress channel::greet() {
   if (sent_ < greeting.size())
     return greet();
   if (records_)
-    records_->reads_ahead = true; // whoever waits for more asks `pending` first from now on
+    records_->reads_ahead = true; // from now on, a reader asks `pending` before it waits
   return progress::done;
 }
 

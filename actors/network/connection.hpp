@@ -33,10 +33,10 @@ public:
   size_t size() const;
   /// Returns how many are to this host (`channel::other_host`).
   size_t size(const std::string& host) const;
-  /// Returns whose the node is; empty if none of the connections is to it.
+  /// Returns the host whose node it is; empty if no connection is to it.
   std::string host_of(const caf::node_id& node) const;
   void add(const std::shared_ptr<entry>& one);
-  /// From now on nobody touches the socket here.
+  /// From now on no thread touches the socket here.
   void remove(const std::shared_ptr<entry>& one);
   /// Notes that the other side of `one` is this node. False if the name is another's: made for another certificate, or
   /// that of a connection by another certificate.

@@ -59,7 +59,7 @@ struct end_state {
   static inline const char* name = "link end";
   std::shared_ptr<shared_end> shared;
   caf::actor peer;                                    // none: not met yet, or gone
-  std::function<void(const remote::frame&)> on_frame; // none: nobody listens yet
+  std::function<void(const remote::frame&)> on_frame; // empty: there is no listener yet
   std::deque<remote::frame> early;                    // came before anybody listened
   std::string over_because;
   bool leaving = false; // the handler has been told
@@ -103,7 +103,7 @@ void tell_closed(caf::actor_system& system, shared_end& shared, const std::strin
   const auto tell = [told = std::move(handler.on_closed), why] {
     try {
       told(why);
-    } catch (...) { // the link has ended, there is nobody to tell
+    } catch (...) { // the link has ended: there is no one to tell
     }
   };
   try {

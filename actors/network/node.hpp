@@ -15,7 +15,7 @@ class node {
 public:
   /// `certificate`: the owner's, by its hash; empty without TLS.
   explicit node(const std::string& certificate);
-  /// Ends all links; leaves the actor system behind if a handler hangs.
+  /// Ends all links; abandons the actor system if a handler hangs.
   ~node();
   node(const node&) = delete;
   node& operator=(const node&) = delete;
@@ -35,7 +35,7 @@ public:
   /// Shows the other side's door a hello.
   opened_link enter(const door_actor& door, remote::frame hello, const std::string& where, time_limit_point end);
 
-  /// What a system that does not end leaves behind.
+  /// What remains of a system that does not end.
   struct parts {
     std::unique_ptr<caf::actor_system_config> config;
     std::unique_ptr<open_connections> connections;

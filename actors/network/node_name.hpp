@@ -13,7 +13,7 @@ namespace troupe::actors {
 caf::node_id make_node_name(const std::string& certificate);
 
 /// Whether a node of this name may belong to the owner of the certificate. Names of CAF's own making, which other
-/// versions of troupe have, belong to whoever comes first.
+/// versions of troupe have, belong to the first node that uses them.
 bool may_be_named(const caf::node_id& name, const std::string& certificate);
 
 } // namespace troupe::actors

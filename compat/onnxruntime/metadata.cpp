@@ -57,7 +57,7 @@ OrtStatus* ModelMetadataGetVersion(const OrtModelMetadata* about, int64_t* out) 
   return guarded([&] { given(out, "the place for the version") = given(about, "the metadata").facts.version; });
 }
 
-/// A key that the file does not have is no error: the text is null then.
+/// A key that the file does not have is not an error: the text is null then.
 OrtStatus* ModelMetadataLookupCustomMetadataMap(const OrtModelMetadata* about, OrtAllocator* allocator, const char* key,
                                                 char** out) noexcept {
   return guarded([&] {

@@ -10,7 +10,7 @@
 namespace troupe::ort {
 
 /// Returns the model with `values` in place of the main graph's initializers of these names, and with the bytes of
-/// `files` in place of external data of these names. Throws `errc::invalid_model` for bytes that are no model,
+/// `files` in place of external data of these names. Throws `errc::invalid_model` for bytes that are not a model,
 /// `errc::invalid_argument` for a value without an initializer of its name, or of another type or shape than it.
 std::string with_initializers(std::span<const std::byte> model, const named_tensors& values,
                               const std::map<std::string, std::span<const std::byte>>& files);

@@ -8,7 +8,7 @@
 namespace troupe::ort {
 namespace {
 
-/// As the Python package does: bytes that are no model at all have a code of their own.
+/// As the Python package does: bytes that are not a model at all have a code of their own.
 OrtErrorCode code_of_model(std::string_view message) {
   const bool no_model = message.find("not an ONNX model") != std::string_view::npos ||
                         message.find("not a valid ONNX file") != std::string_view::npos;

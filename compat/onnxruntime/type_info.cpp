@@ -85,7 +85,7 @@ OrtStatus* GetOnnxTypeFromTypeInfo(const OrtTypeInfo* type, ONNXType* out) noexc
   return guarded([&] { given(out, "the place for the type") = given(type, "the type").kind; });
 }
 
-// A type that is something else is no error: the pointer is null then.
+// A type that is something else is not an error: the pointer is null then.
 
 OrtStatus* CastTypeInfoToTensorInfo(const OrtTypeInfo* type, const OrtTensorTypeAndShapeInfo** out) noexcept {
   return guarded([&] {

@@ -74,7 +74,7 @@ constexpr bool is_container(dtype type) {
 constexpr bool holds_objects(dtype type) {
   return type == dtype::string || is_container(type);
 }
-/// Returns the type of a sequence of tensors of type `element`, which is no container.
+/// Returns the type of a sequence of tensors of type `element`, which is not a container.
 constexpr dtype sequence_of(dtype element) {
   return static_cast<dtype>(static_cast<uint8_t>(element) | sequence_bit);
 }

@@ -15,11 +15,11 @@ struct shared_engine {
   std::shared_ptr<engine> get() const;
 };
 
-/// What is behind an OrtValue. Immutable but for `assign`.
+/// What an OrtValue holds. Immutable but for `assign`.
 struct value {
   tensor host;                       // undefined if it is on a device
   device_tensor device;              // null if it is in the host's memory
-  bool writable = false;             // whether the host bytes are no run's output, which others may have
+  bool writable = false;             // false for a run's output, which others may share
   std::shared_ptr<shared_engine> on; // null if it is in the host's memory
 
   dtype type() const { return device ? device->type() : host.type(); }

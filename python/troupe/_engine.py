@@ -183,7 +183,7 @@ class Session:
                     raise failure
                 assert result is not None
                 pending.set_result(Outputs(result, core))
-            except BaseException as problem:  # noqa: BLE001: whoever waits gets it
+            except BaseException as problem:  # noqa: BLE001: the waiting caller gets it
                 pending.set_exception(problem)
 
         pending._stop = core.start(_unwrapped(inputs, core), keep, timeout, trace, priority, queued, done)
@@ -198,9 +198,10 @@ class Session:
     def bind(
         self, pairs: Union[Mapping[str, str], Sequence[Tuple[str, str]]], checkpoint: int = 0
     ) -> "BoundSession":
-        """Makes outputs the inputs of the next run: {output: input}. They stay on their device between. checkpoint: keep a host copy of
-        every so many steps, to go on from if a device is lost (`errors.StateRolledBack`). Raises `errors.InvalidArgument` for names
-        that do not exist, or types and shapes that cannot fit."""
+        """Makes outputs the inputs of the next run: {output: input}. They stay on their device between. checkpoint:
+        copy them to the host after every `checkpoint` steps, to go on from if a device is lost
+        (`errors.StateRolledBack`). Raises `errors.InvalidArgument` for names that do not exist, or types and shapes
+        that cannot fit."""
         listed = list(pairs.items()) if isinstance(pairs, Mapping) else list(pairs)
         return BoundSession(self, self._core.bind(listed, checkpoint))
 

@@ -205,7 +205,7 @@ class RunOptions:
         self.priority = 0
         self.timeout = 0.0
         self._stop = _core.Stop()
-        self._started: "weakref.WeakSet[_core.Stop]" = weakref.WeakSet()  # of runs that nobody waits for
+        self._started: "weakref.WeakSet[_core.Stop]" = weakref.WeakSet()  # of runs without a waiting caller
         self._terminate = False
 
     @property

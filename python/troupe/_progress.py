@@ -63,5 +63,5 @@ class Progress:
         try:
             sys.stderr.write(text)
             sys.stderr.flush()
-        except (OSError, ValueError):  # closed: nobody looks
+        except (OSError, ValueError):  # closed: there is no reader
             pass

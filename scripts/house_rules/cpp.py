@@ -41,7 +41,6 @@ class Scope:
     type: Class = None
 
 
-@functools.cache
 def blank(text):
     """Replaces comments, the insides of literals and preprocessor lines by spaces; lines stay where they are."""
     def spaces(found):
@@ -49,6 +48,16 @@ def blank(text):
         inside = re.sub(r"[^\n]", " ", whole)
         return f'"{inside[1:-1]}"' if whole[0] in "\"R" and len(whole) > 1 else inside
     return DIRECTIVE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), BLANKED.sub(spaces, text))
+
+
+def prose(text):
+    """Returns the comments and literals of a text. A semicolon takes the place of what is between; lines stay."""
+    kept, at = [], 0
+    for found in BLANKED.finditer(text):
+        code = text[at:found.start()]
+        kept += [";" if code.strip() else " ", "\n" * code.count("\n"), found[0]]
+        at = found.end()
+    return "".join(kept)
 
 
 def without_template(head):

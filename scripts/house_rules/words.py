@@ -7,9 +7,10 @@ from .tree import CPP, SHADERS, Violation
 # What to write instead of each word.
 PLAIN = {"whoever": "the noun", "nobody": "no + the noun", "so many": "the number's name", "none of": "no + the noun",
          "stands for": "means", "lies": "is", "behind": "after, or the relation that is meant"}
-WORDS = re.compile(r"\b(" + "|".join(word.replace(" ", r"\s+") for word in PLAIN) + r")\b", re.I)
-# The folders of what is shipped: what their literals say, users read.
-PRODUCT = ("actors/", "cli/", "compat/", "include/", "python/", "src/", "vulkan/")
+GAP = r"[\s/#]+"  # between two words, also where a comment goes on in the next line
+WORDS = re.compile(r"\b(" + "|".join(word.replace(" ", GAP) for word in PLAIN) + r")\b", re.I)
+# The folders of what is shipped.
+PRODUCT = ("actors/", "cli/", "compat/", "include/", "python/", "shaders/", "src/", "vulkan/")
 LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 
 # How the tables in src/ops name an operator: op_row("Abs", …), .name = "Pow", and the rows of scalar_function.hpp.
@@ -47,32 +48,24 @@ def plain_words(tree):
     """Subject first, one idea a sentence, the noun named: a list of words that take a noun's place or are no native
     writer's choice.
 
-    Looked at: public headers, README files, the literals of the product's C++ (which --help and errors print), and the
-    comments that files begin with.
+    Looked at: README files, the comments and literals of the product (literals are what --help and errors print), and
+    the comments that other files begin with.
     """
-    sources = tree.select(*CPP, ".comp", ".glsl", ".h", ".py", ".sh") + tree.scripts + tree.cmake
+    sources = tree.select(*CPP, *SHADERS, ".py", ".sh") + tree.scripts + tree.cmake
     for path in sources + tree.select("README.md"):
         text = tree.text(path)
-        if not path.startswith("include/") and not path.endswith("README.md"):
+        if path.startswith(PRODUCT) and path.endswith((*CPP, *SHADERS)):
+            text = cpp.prose(text)
+        elif not path.startswith(PRODUCT) and not path.endswith("README.md"):
             top = top_comment(path, text)
-            skipped = text[:text.index(top)].count("\n")
-            if path.startswith(PRODUCT) and path.endswith(CPP):
-                yield from words_in(path, "".join(blank_but_literals(text[len(top):])), top.count("\n"))
-            text = "\n" * skipped + top
+            text = "\n" * text[:text.index(top)].count("\n") + top
         yield from words_in(path, text)
 
 
-def words_in(path, text, before=0):
+def words_in(path, text):
     for found in WORDS.finditer(text):
-        word = " ".join(found[1].lower().split())
-        yield Violation(path, before + text.count("\n", 0, found.start()) + 1, f"'{word}': write {PLAIN[word]}")
-
-
-def blank_but_literals(text):
-    """Yields the text of each line's literals; literals that the compiler joins over lines stay apart."""
-    for original, code in zip(text.split("\n"), cpp.blank(text).split("\n")):
-        spans = [(found.start(), found.end()) for found in re.finditer(r'" *"', code)]
-        yield " ; ".join(original[first:last] for first, last in spans) + "\n"
+        word = re.sub(GAP, " ", found[1].lower())
+        yield Violation(path, text.count("\n", 0, found.start()) + 1, f"'{word}': write {PLAIN[word]}")
 
 
 def sorted_tables(tree):

@@ -4,11 +4,11 @@
 PARAMETERS(fourier) {
   uint count; // of results, or of lines
   uint length, bins;
-  uint read; // numbers of a line; behind them are zeros
+  uint read; // numbers of a line; after them are zeros
   uint inner, in_outer_step, in_inner_step, in_step; // line i begins at i / inner and i % inner steps
   uint out_outer_step, out_inner_step, out_step;
 };
 
 /// Flags.
 CONSTANT fourier_complex_in = 1, fourier_complex_out = 2, fourier_inverse = 4, fourier_window = 8;
-CONSTANT fourier_mirror = 16; // what is behind the middle is the conjugate of what is before it
+CONSTANT fourier_mirror = 16; // what is after the middle is the conjugate of what is before it

@@ -20,7 +20,7 @@ CONSTANT depth_elements = 1; // single elements, neighbouring invocations along 
 CONSTANT line_elements = 2;  // single elements, neighbouring invocations along the rows of A or the columns of B
 CONSTANT line_vectors = 3;   // along the rows or columns: their stride is 1, all aligned and whole (tiled and cooperative kernels only)
 
-/// Flags, of convolutions that are no products too.
+/// Flags, also of convolutions that are not products.
 CONSTANT product_bias = 1, product_residual = 2;
 CONSTANT product_split = 4;
 CONSTANT product_vector_out = 8;   // neighbouring columns may be written as a vector

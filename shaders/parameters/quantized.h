@@ -17,7 +17,7 @@ CONSTANT quantized_r_unsigned = 524288, quantized_r_zero = 1048576; // the resid
 CONSTANT quantized_z_signed = 2097152, quantized_z_zero = 4194304;  // the sum is int8, else uint8; has a zero point
 CONSTANT quantized_known = 8388608;                                 // single scales and zero points are in the block, else in buffers
 
-/// Where they are in a block, in words: behind what every kernel has of its own.
+/// Where they are in a block, in words: after what every kernel has of its own.
 CONSTANT quantized_numbers_at = 64;
 
 /// Those of A, y, r and z; zero points as bytes are in memory, numbers that are absent 0.

@@ -1,4 +1,4 @@
-// What a person is told of a text that is no JSON.
+// What a person is told of a text that is not JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Returns where `text` is no JSON (line and column, which counts bytes), what is wrong there and what to do. `why`:
+/// Returns where `text` is not JSON (line and column, which counts bytes), what is wrong there and what to do. `why`:
 /// what the parser has thrown, whose own words are for programmers.
 std::string json_problem(std::string_view text, const nlohmann::json::exception& why);
 

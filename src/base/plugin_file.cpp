@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t longest_name = 64;
 
-/// Throws `errc::io` for what is no file that can be read: opening a pipe would wait.
+/// Throws `errc::io` if it is not a regular file that can be read: opening a pipe would wait.
 hash128 hash_of(const std::string& file, const char* kind) {
   std::error_code problem;
   if (!std::filesystem::is_regular_file(file, problem))

@@ -25,7 +25,7 @@ struct plugin_entry {
 class plugin_file {
 public:
   /// Throws `errc::io` if the file cannot be read, `errc::invalid_argument`, naming the file and what to do, if it is
-  /// no library for this machine.
+  /// not a library for this machine.
   plugin_file(const std::filesystem::path& file, const plugin_entry& entry);
 
   /// Returns what the entry returns. Throws `errc::invalid_argument` if there is no entry, if it throws or returns

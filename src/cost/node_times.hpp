@@ -27,8 +27,8 @@ struct node_identity {
   /// elements count, so a model's equal layers share it.
   hash128 key;
   std::string op; // `operator_name`
-  /// Of the same, but for the leading dims of operands that are no constants: calls of one family differ in how many
-  /// rows they have …
+  /// Of the same, but for the leading dims of operands that are not constants: calls of one family differ in how
+  /// many rows they have …
   hash128 family;
   /// … which is this: the leading dim of the first output that has dims.
   int64_t rows = 1;

@@ -82,7 +82,7 @@ struct loaded_profiles : kept_profiles {
   std::string problem; // why the file could not be used; empty if it could, or if there is none
 };
 
-/// Reads a file; never throws. An empty path, or a file that does not exist, is no problem.
+/// Reads a file; never throws. An empty path, or a file that does not exist, is not an error.
 loaded_profiles load_profiles(const std::filesystem::path& path);
 
 /// Returns what is known of a device: `old`, with what `fresh` has in its place. New values drop the old operators'

@@ -34,7 +34,7 @@ struct lists {
   std::vector<experiments::mode> modes;
 };
 
-/// Returns the elements of a list of at least one and at most so many.
+/// Returns the elements of a list, which has at least one and at most `most`.
 std::vector<json_reader> list_of(const json_reader& at, size_t most) {
   if (at.raw().is_array() && (at.raw().empty() || at.raw().size() > most))
     at.complain("a list of {}; 1 to {} are allowed", at.raw().size(), most);
@@ -143,7 +143,7 @@ auto named(const json_reader& at, Parse parse) {
   }
 }
 
-/// A file never says which library: whoever runs it does.
+/// A file never says which library: the one who runs it does.
 constexpr std::string_view plug_in_name = "plug-in";
 
 troupe::strategy strategy_named(const std::string& name) {

@@ -16,7 +16,7 @@ struct data_symbol {
 
 /// The data-dependent symbols of a graph, except those that its inputs' dims mention (see the top of this file).
 ///
-/// A node defines a symbol that is a dim of one of its outputs and that none of its inputs mention. A node may use a
+/// A node defines a symbol that is a dim of one of its outputs and that no input of it mentions. A node may use a
 /// symbol without a path of values from the definer: host-known elements carry it, or its own output's dims. So the
 /// definer is an operand like any other for liveness and order.
 class data_symbols {

@@ -12,7 +12,7 @@ struct dim_atom {
   operation op;
   std::string name;      // of a symbol: any text
   std::vector<dim> args; // of an operation: two
-  std::string key;       // canonical text: orders and identifies atoms; quotes around a name that is no plain word
+  std::string key;       // canonical text: orders and identifies atoms; quotes around a name that is not a plain word
 };
 
 /// coefficient × factors[0] × factors[1] × …

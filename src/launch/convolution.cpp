@@ -48,7 +48,7 @@ conv_call parse_convolution(const gpu_call& call, product_epilogue epilogue) {
       .out = steps_of(y),
       .out_first = y.part.first,
       .epilogue = std::move(epilogue)};
-  for (size_t i = 0; i < 3; ++i) // the output's own sizes: `ceil_mode` is no attribute of convolution
+  for (size_t i = 0; i < 3; ++i) // the output's own sizes: `ceil_mode` is not an attribute of convolution
     c.axes[i].out = i + y.dims.size() < 5 ? 1 : y.dims[y.dims.size() - 3 + i];
   return c;
 }

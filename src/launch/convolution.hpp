@@ -24,7 +24,7 @@ struct conv_call {
 
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
   /// Whether matrix units may gain nothing: sums are short, and operands are gathered element by element, since the
-  /// channels are no whole vectors of `vector`.
+  /// channel count is not a multiple of `vector`.
   bool is_short_and_gathered(int64_t vector) const {
     constexpr int64_t short_depth = 32;
     return channels / groups % vector != 0 && channels / groups * taps() <= short_depth;

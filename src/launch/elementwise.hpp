@@ -25,11 +25,11 @@ size_t chain_operands(const elementwise_program& program);
 /// Returns the constants from the second on (shaders/elementwise_program.glsl) of a chain over `inputs` operands.
 std::vector<uint32_t> chain_constants(const elementwise_program& program, size_t inputs, uint32_t each);
 
-/// Launches of one function over all inputs that are present (at most three); empty if they are no integers of the
-/// output's type.
+/// Launches of one function over all inputs that are present (at most three); empty if they are not integers of
+/// the output's type.
 launch_lists launch_integers(const gpu_call& call, scalar_code code);
 
-/// Launches of one function of doubles over all inputs that are present and, after them, numbers; empty if they are no
+/// Launches of one function of doubles over all inputs that are present and, after them, numbers; empty if they are not
 /// doubles, or if shaders/doubles.comp lacks the function.
 launch_lists launch_doubles(const gpu_call& call, scalar_code code, const std::vector<float>& numbers = {});
 

@@ -62,8 +62,9 @@ private:
   uint32_t step_ = 0, first_ = 0, next_ = 0;
 };
 
-/// Which of a part's ways the list takes that has the `way`-th of every part: its last, if it has fewer. Of all ways,
-/// tiles go through all, and what has none stays as it is: its others are for devices that cannot do better.
+/// Which of a part's ways the list takes that has the `way`-th of every part: its last, if it has fewer. If
+/// `range` is all ways, each tile has its list, and a part without tiles keeps its first way: its other ways are for
+/// devices that cannot do better.
 const launch_list& way_of(const launch_lists& ways, size_t way, way_range range) {
   if (range == way_range::usual)
     return ways[std::min(way, ways.size() - 1)];

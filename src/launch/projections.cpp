@@ -112,8 +112,8 @@ std::optional<few_rows_call> few_rows_call_of(const gpu_call& call) {
   return c;
 }
 
-/// The ways to run a product with a norm after it that split the product; none if the call is no such product or does
-/// not suit.
+/// The ways to run a product with a norm after it that split the product; none if the call is not such a product or
+/// does not suit.
 launch_lists split_and_normed(const gpu_call& call) {
   const projection_attributes how(call.attrs);
   const auto input = [&](slot s) { return present(call, projection::input(0, s)); };

@@ -21,7 +21,7 @@ constexpr uint32_t tag_of(uint32_t field, uint32_t wire_type) {
   return field << 3 | wire_type;
 }
 
-/// A field that is no number.
+/// A field that is not a number.
 struct field {
   uint32_t number = 0;
   std::span<const std::byte> content;

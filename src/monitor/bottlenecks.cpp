@@ -15,7 +15,7 @@
 namespace troupe::monitoring {
 namespace {
 
-/// So many chunks are many.
+/// From this number on, chunks are many.
 constexpr size_t many_chunks = 8;
 /// Predictions that are wrong by less are as good as one can ask for.
 constexpr double far_off = 3;

@@ -19,7 +19,7 @@ struct replayed_chunk {
   double input_s = 0;  // copies of the caller's inputs
   double work_s = 0;   // nodes
   double output_s = 0; // copies of what the caller gets
-  double pause_s = 0;  // none of these, e.g. barriers
+  double pause_s = 0;  // between the above, e.g. barriers
   double answer_s = 0; // from its end to the answer
   double begin_s = 0;  // in the trace, from the run's begin
 

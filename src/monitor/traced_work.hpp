@@ -19,7 +19,7 @@ public:
   /// Returns the devices that computed something, those of control flow aside; of devices that share a processor the
   /// first.
   const std::vector<device_index>& used() const { return used_; }
-  /// Returns the device that stands for this one in `used`.
+  /// Returns the device of `used` that counts this one's work.
   device_index lead_of(device_index d) const { return static_cast<device_index>(processor_[d]); }
   const std::string& name(device_index d) const { return plan_.devices[d].name; }
   bool is_real(device_index d) const { return plan_.devices[d].kind != device_kind::control; }

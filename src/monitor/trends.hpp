@@ -7,7 +7,7 @@
 
 namespace troupe::monitoring {
 
-/// So many stretches between samples, of so many seconds together, make a slope.
+/// A slope needs this many stretches between samples, and this many seconds in all of them.
 inline constexpr size_t least_stretches = 4;
 inline constexpr double least_window_s = 10;
 

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// Returns the kinds that an operator's attribute may have: bit i stands for alternative i of `attribute`. 0 if no
+/// Returns the kinds that an operator's attribute may have: bit i means alternative i of `attribute`. 0 if no
 /// operator reads one of that name, or if those that do all check it at inference.
 uint32_t attribute_kinds(std::string_view op_type, std::string_view name);
 

@@ -8,7 +8,7 @@ namespace troupe {
 /// Where an output is that is a part of a larger tensor, in elements: its rows, one after the other in every other
 /// tensor, are parts of that one's rows, the same part of each.
 struct row_part {
-  int64_t pitch = 0; // from a row to the next; 0: the output is no part
+  int64_t pitch = 0; // from a row to the next; 0: the output is not a part
   int64_t first = 0; // where its part of each row begins
   int64_t size = 0;  // of the larger tensor
 

@@ -44,8 +44,8 @@ void add_call(call_parts& calls, std::string_view domain, std::string_view op, a
 operand operand_of(const part_operand& o, const call_parts& calls, std::span<const operand> inputs,
                    std::span<const operand> outputs);
 
-/// Returns the calls that a call of some operator with these operands stands for; throws `errc::invalid_model` if it is
-/// none.
+/// Returns the calls that make up a call of some operator with these operands; throws `errc::invalid_model` if it is
+/// not valid.
 using parts_function = call_parts (*)(const attributes& attrs, std::span<const operand> inputs,
                                       std::span<const operand> outputs);
 

@@ -15,7 +15,7 @@
 namespace troupe {
 namespace {
 
-/// A constant for inference alone: nobody asks for its key, which would take a pass over the bytes.
+/// A constant for inference alone: its key is never needed, which would take a pass over the bytes.
 value constant_of(const tensor& bytes) {
   auto w = std::make_shared<weight>();
   w->type = bytes.type();
@@ -89,7 +89,8 @@ struct recipe : weight {
   uint32_t outputs = 1; // see step_outputs
 
 private:
-  /// Lets operands go one after the other: each that nobody else holds hands over its own first.
+  /// Releases operands one after the other, not recursively: one that has no other owner hands over its own operands
+  /// first.
   static void release(std::vector<weight_ptr> pending) {
     while (!pending.empty()) {
       const weight_ptr last = std::move(pending.back());

@@ -19,7 +19,7 @@ struct implementation {
   int64_t since = 1;
 };
 
-/// See the top of this file. Reading from several threads is fine as long as nobody adds.
+/// See the top of this file. Several threads may read as long as no thread adds.
 template <class Rule>
 class implementation_table {
 public:

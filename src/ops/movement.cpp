@@ -9,7 +9,7 @@ namespace {
 /// The operands of a run on indices: data inputs count through their common elements, the others are themselves.
 struct index_operands {
   std::vector<tensor> inputs;
-  std::vector<dim> elements; // what an index stands for
+  std::vector<dim> elements; // by index: the element
 };
 
 std::optional<index_operands> index_operands_of(const infer_context& c, size_t data_inputs) {

@@ -11,7 +11,7 @@ namespace troupe {
 /// the tensor's rank, if each scale serves `block_size` neighbours along `axis`.
 class quantization_runs {
 public:
-  /// Throws `errc::invalid_input` if the scale's shape fits none of them.
+  /// Throws `errc::invalid_input` if the scale's shape fits no granularity.
   quantization_runs(std::span<const int64_t> dims, std::span<const int64_t> scale, int64_t axis, int64_t block_size);
 
   struct run {

@@ -157,7 +157,7 @@ template <class M> constexpr auto formula<sign, M> = [](auto a) {
   using T = decltype(a);
   return a > 0 ? T(1) : is_negative(a) ? T(-1) : a;
 };
-// Halves to even: the default rounding mode, which nobody changes here.
+// Halves to even: the default rounding mode, which the program never changes.
 template <class M> constexpr auto formula<round, M> = [](auto a) { return std::nearbyint(a); };
 template <class M> constexpr auto formula<tangent, M> = [](auto a) { return std::tan(a); };
 template <class M> constexpr auto formula<arc_sine, M> = [](auto a) { return std::asin(a); };

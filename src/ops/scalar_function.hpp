@@ -145,8 +145,8 @@ double largest_number(dtype type);
 /// Returns the function of an operator's row that the attributes choose; nullopt for attributes that choose none.
 std::optional<scalar_call> scalar_call_of(const scalar_function& row, const attributes& attrs);
 
-/// The same for an operator; nullopt too if it is no scalar function. Inputs beyond the call's values are combined from
-/// the left (Max of three).
+/// The same for an operator; nullopt too if it is not a scalar function. Inputs beyond the call's values are combined
+/// from the left (Max of three).
 std::optional<scalar_call> scalar_call_of(const op_def& def, const attributes& attrs);
 
 } // namespace troupe

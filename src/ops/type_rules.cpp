@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// One letter, and what it stands for in words.
+/// One letter, and what it means in words.
 struct type_class {
   char letter;
   dtype_set types;

@@ -22,7 +22,7 @@ struct window_spec {
   int64_t extent(size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
 };
 
-/// Returns attribute `auto_pad`; throws `errc::invalid_model` where it is none of the four.
+/// Returns attribute `auto_pad`; throws `errc::invalid_model` if it is not one of the four.
 auto_pad parse_auto_pad(const attributes& attrs);
 
 /// Reads strides, dilations, pads, auto_pad and ceil_mode; `kernel` has one element a spatial axis. Throws

@@ -12,7 +12,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// So many nodes are in the page's table.
+/// The nodes that the page's table lists.
 constexpr size_t longest_listed = 40;
 
 /// Texts as numbers: names of nodes occur often.

@@ -51,7 +51,7 @@ struct device_info {
   std::string description;
   /// Bytes that plans may use on it.
   int64_t memory_bytes = 0;
-  /// Bytes that it has, whoever uses them; 0 where it does not say. For people only.
+  /// Bytes that it has, used or not; 0 where it does not say. For people only.
   int64_t total_bytes = 0;
   /// Threads or compute units, for the cost model.
   int32_t units = 1;
@@ -109,7 +109,7 @@ double network_seconds(double bytes, const device_info* from, const device_info*
 /// of the other.
 double move_seconds(double bytes, const device_info& from, const device_info& to);
 
-/// Copies of a chunk that go beside work move at least so many bytes: below, waiting from queue to queue (some 10 µs)
+/// The least bytes that a chunk's copies move to go beside work: below, waiting from queue to queue (some 10 µs)
 /// costs more than the overlap saves.
 inline constexpr int64_t copies_beside_bytes = int64_t{1} << 20;
 

@@ -204,7 +204,7 @@ bool launches_nothing(const plan& p, const node& n);
 /// else `v` itself (an upload, a constant or a host-known value).
 value_id root_on(const plan& p, const chunk& c, value_id v);
 
-/// Adds the data-dependent symbols that `v`, computed with shape `dims`, stands for (see `plan::symbols`).
+/// Adds the data-dependent symbols that `v`, computed with shape `dims`, gives values to (see `plan::symbols`).
 void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& values);
 
 /// Plans a rewritten graph on `devices` (at least one). Nodes of the plan's program have names of their own, in UTF-8.
@@ -223,7 +223,7 @@ struct cut_program {
 
 /// Makes a plan again, down to every id, for devices to run. It does not know what it was made of: `given`, `options`
 /// and `bodies` are empty. The program must be as `make_plan` leaves it: in topological order, resolved and inferred.
-/// Throws `errc::invalid_plan` if the chunks are none of a plan's, and what `make_plan` throws.
+/// Throws `errc::invalid_plan` if the chunks cannot be a plan's, and what `make_plan` throws.
 std::shared_ptr<const plan> restore_plan(cut_program from);
 
 /// Checks the invariants above; throws `errc::internal` naming the chunk and what is wrong.

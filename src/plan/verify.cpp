@@ -67,8 +67,8 @@ private:
     writer_.assign(values, -1);
   }
 
-  /// A part is an input of the joined Concat whose output it is in, made beside it on a GPU, and nobody else's: so each
-  /// part has one writer, and whoever reads its bytes reads the Concat's output.
+  /// A part is an input of the joined Concat whose output it is in, made beside it on a GPU, and no other node's input:
+  /// so each part has one writer, and all that reads its bytes reads the Concat's output.
   void check_parts() const {
     std::vector<uint32_t> uses(g_.values.size(), 0);
     for (value_id v : g_.outputs)

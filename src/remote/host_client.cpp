@@ -42,7 +42,7 @@ host_client::~host_client() {
 
 void host_client::start(const std::optional<link_figures>& earlier) {
   worker_ = offers_->routes().join(address_, weakly(weak_from_this(), &host_client::send));
-  // Calls nobody and points nowhere but to the client, if that is still there.
+  // Makes no other call and points nowhere but to the client, if that is still there.
   need_ = std::shared_ptr<const void>(this, [weak = weak_from_this()](const void*) {
     if (const auto self = weak.lock())
       self->close();

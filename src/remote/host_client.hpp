@@ -42,10 +42,10 @@ public:
   const value_source& values() const { return values_; }
 
   /// Calls `told(why, need)` once when the host says that it leaves. The link ends with the last copy of `need` and the
-  /// last value that is kept there: in order, if the host waits so long. If nobody is told, nobody needs it.
+  /// last value that is kept there: in order, if the host waits so long. Without a listener there is no need for it.
   using leaving_told = std::function<void(const std::string& why, const std::shared_ptr<const void>& need)>;
   void on_leaving(leaving_told told);
-  /// Returns what is to be held by whoever needs the link after that; null if the link is about to end.
+  /// Returns what a user must hold that needs the link after that; null if the link is about to end.
   std::shared_ptr<const void> need() const;
   /// Calls `told(why)` once when the link has ended, at once if it has.
   void on_end(std::function<void(const std::string& why)> told);

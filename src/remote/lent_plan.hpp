@@ -19,7 +19,7 @@ public:
   ~lent_plan() {
     capture([&] {
       on_->retire(bound->id);
-      memory_->give_back(index_, *bound, self); // after the device was told: whoever gets it asks the device later
+      memory_->give_back(index_, *bound, self); // after the device was told: the next user asks the device later
     });
   }
   lent_plan(const lent_plan&) = delete;

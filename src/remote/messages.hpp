@@ -52,7 +52,7 @@ struct welcome {
   uint32_t protocol = remote::protocol;
   std::string version;
   std::vector<device_info>
-      devices; // as the worker calls them; at most `max_lent_devices`, none of them for control flow
+      devices; // as the worker calls them; at most `max_lent_devices`, without those for control flow
 };
 
 /// Where the bytes of a tensor are.
@@ -139,7 +139,7 @@ struct weight_source {
 /// Answers `prove_weights`.
 struct weight_proofs {
   hash128 challenge;
-  std::vector<hash128> proofs; // `content_proof` of each; zero for a weight that is none of a plan offered there
+  std::vector<hash128> proofs; // `content_proof` of each; zero for a weight of no plan offered there
 };
 
 /// What these three are answered with says `request`.
@@ -227,8 +227,8 @@ struct prove_weights {
 struct leaving {
   std::string why;
 };
-/// Other sessions lack so many bytes of a device that this one holds: it should let go of plans that nobody runs. 0:
-/// not any more.
+/// Other sessions lack `bytes` of a device that this one holds: it should let go of plans that no run uses. 0: not any
+/// more.
 struct memory_wanted {
   uint32_t device = 0;
   int64_t bytes = 0;

@@ -2,7 +2,7 @@
 // weights.
 //
 // Hashing reads everything, so the hashes of each model are kept in an index file, and made again only if no entry
-// fits. An entry fits if the model has its size and time of change, and if the files beside it that are no models,
+// fits. An entry fits if the model has its size and time of change, and if the files beside it that are not models,
 // where its weights may be, have theirs. The index is a hint: what is taken from a model is compared with its hash.
 // Models that cannot be loaded have no weights. Thread-safe.
 #pragma once

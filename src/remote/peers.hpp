@@ -35,7 +35,7 @@ public:
   /// cannot be reached or was lost, `errc::device_failed` if it does not have the bytes.
   void try_pull(const std::string& address, const hash128& key, tensor blob, pull_done done);
 
-  /// Fails what has not been pulled, and what will be asked for; connects to nobody any more when it returns.
+  /// Fails what has not been pulled, and what will be asked for; makes no connection after it has returned.
   void close();
 
 private:

@@ -160,7 +160,7 @@ bool piece_puller::received(std::unique_lock<std::mutex>& lock, const piece& cam
   return true;
 }
 
-/// Takes a pull out; afterwards nobody writes to its destination.
+/// Takes a pull out; afterwards its destination is not written any more.
 void piece_puller::end(std::unique_lock<std::mutex>& lock, pull_id id, failure why, calls& later) {
   const auto found = pulls_.find(id);
   if (found == pulls_.end())

@@ -68,8 +68,8 @@ private:
   std::unordered_map<hash128, entry> entries_;
 };
 
-/// The pulls of one link's end. Thread-safe; what it calls, it calls without its lock, on the thread of whoever called
-/// it. All pulls get pieces in turns, so that a small one does not wait for a large one.
+/// The pulls of one link's end. Thread-safe; what it calls, it calls without its lock, on the thread of its
+/// caller. All pulls get pieces in turns, so that a small one does not wait for a large one.
 class piece_puller {
 public:
   using pull_id = uint64_t;
@@ -91,7 +91,7 @@ public:
   /// called exactly once, perhaps before this returns; from then on nothing is written to `destination`.
   pull_id pull(const hash128& key, tensor destination, done on_done, progress on_progress = {});
 
-  /// Takes what has come. A piece that nobody waits for is ignored; one of a wrong length fails its pull.
+  /// Takes what has come. A piece that no pull waits for is ignored; one of a wrong length fails its pull.
   void on_piece(const piece& came);
 
   /// Ends a pull by `errc::cancelled`, unless it has ended. Its pieces that are on their way are awaited, since they

@@ -10,7 +10,7 @@
 namespace troupe::remote {
 namespace {
 
-/// Counters are for people: whoever asks does not wait longer.
+/// The longest that a caller waits for counters: they are for people.
 constexpr std::chrono::seconds stats_timeout(5);
 
 /// A value in the memory of a device of another host.

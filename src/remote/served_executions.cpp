@@ -7,7 +7,7 @@
 namespace troupe::remote {
 namespace {
 
-/// No session has so many executions on a worker that run, or that have failed and are not ended.
+/// A session has fewer executions than this on a worker that run, or that have failed and are not ended.
 constexpr size_t max_places = size_t{1} << 16;
 
 } // namespace

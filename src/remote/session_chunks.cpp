@@ -6,7 +6,7 @@
 namespace troupe::remote {
 namespace {
 
-/// No session has so many executions of one layout in flight.
+/// A session has fewer executions than this of one layout in flight.
 constexpr uint32_t max_slots = 1024;
 
 } // namespace
@@ -119,7 +119,7 @@ void session_service::took(const served_chunk_ptr& chunk, size_t i, tensor value
 void session_service::pump(uint32_t device) {
   std::unique_lock lock(mutex_);
   if (std::exchange(queues_[device].is_pumping, true)) {
-    queues_[device].again = true; // whoever pumps looks once more: so chunks keep their order
+    queues_[device].again = true; // the thread that pumps looks once more: so chunks keep their order
     return;
   }
   for (bool more = true; more;) {

@@ -17,7 +17,7 @@ using shared_ledgers = std::vector<std::shared_ptr<shared_ledger>>; // by device
 
 class session_memory : public std::enable_shared_from_this<session_memory> {
 public:
-  /// Is told that others lack so many bytes of a device that this session holds; 0: they lack none any more.
+  /// Is told that others lack `bytes` of a device that this session holds; 0: they lack none any more.
   using told_lack = std::function<void(uint32_t device, int64_t bytes)>;
 
   static std::shared_ptr<session_memory> make(const shared_ledgers& ledgers, told_lack told);
@@ -31,7 +31,7 @@ public:
   bool take_slot(uint32_t device, const bound_plan& bound, device_index self, uint32_t slot);
   /// To be called after the device has been told to retire the plan.
   void give_back(uint32_t device, const bound_plan& bound, device_index self);
-  /// Nobody waits any more, now or later.
+  /// Ends all waits, and those that would begin later.
   void stop_waiting();
 
 private:

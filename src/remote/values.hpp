@@ -14,7 +14,7 @@ tensor to_blob(const tensor& t);
 /// `errc::invalid_input` if the bytes are not those of such a tensor.
 tensor from_blob(dtype type, shape dims, const tensor& blob);
 
-/// Makes keys that nobody guesses. Thread-safe.
+/// Makes keys that cannot be guessed. Thread-safe.
 inline hash128 new_key() {
   return random_key();
 }

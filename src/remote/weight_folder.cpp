@@ -38,7 +38,7 @@ std::string claim(const fs::path& folder) {
   return "";
 }
 
-/// Whether nobody writes a part any more. What cannot be opened is gone, or its writer's.
+/// Whether no process writes a part any more. What cannot be opened is gone, or its writer's.
 bool is_remainder(const fs::path& part) {
   const int descriptor = ::open(part.c_str(), O_RDONLY | O_CLOEXEC);
   const bool left = descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
@@ -132,7 +132,7 @@ std::shared_ptr<part_file> weight_folder::begin(const hash128& content, int64_t 
   return problem_.empty() && make_room(bytes) ? part_file::make(path_of(content), bytes) : nullptr;
 }
 
-/// Removes what was used the longest ago; returns whether so many bytes fit. Other processes add files too, so the
+/// Removes what was used the longest ago; returns whether `bytes` fit. Other processes add files too, so the
 /// folder is looked at again now and then.
 bool weight_folder::make_room(int64_t bytes) {
   const std::lock_guard lock(mutex_);

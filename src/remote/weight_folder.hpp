@@ -16,10 +16,10 @@
 namespace troupe::remote {
 
 /// A file that is being written, mapped; it goes away unless it is kept. The lock that it holds tells other processes
-/// that it is no remainder of one that has died.
+/// that it is not a remainder of one that has died.
 class part_file {
 public:
-  /// Null if the folder's disk has no room for so many bytes, at least one.
+  /// Null if the folder's disk has no room for `bytes`, at least one.
   static std::shared_ptr<part_file> make(const std::filesystem::path& beside, int64_t bytes);
   ~part_file();
   part_file(const part_file&) = delete;
@@ -41,7 +41,7 @@ private:
 
 class weight_folder {
 public:
-  /// Makes the folder, if there is none. An empty path is no folder.
+  /// Makes the folder, if there is none. An empty path means no folder.
   weight_folder(std::filesystem::path folder, int64_t max_bytes);
 
   /// Returns why nothing is kept; empty if it is.
@@ -51,7 +51,7 @@ public:
   std::shared_ptr<const mapped_file> open(const hash128& content) const;
   void remove(const hash128& content) const;
 
-  /// Makes room and a file for so many bytes, at least one; null if that cannot be.
+  /// Makes room and a file for `bytes`, at least one; null if that cannot be.
   std::shared_ptr<part_file> begin(const hash128& content, int64_t bytes);
   /// Gives a file that is whole its place; returns whether it has it.
   bool keep(const hash128& content, part_file& written) const { return written.rename(path_of(content)); }

@@ -173,7 +173,7 @@ private:
     given.dims->erase(given.dims->begin() + static_cast<ptrdiff_t>(position));
   }
 
-  /// Captured constants are no inputs.
+  /// Captured constants are not inputs.
   static void drop_constants(draft& d) {
     drop_captures(d, [](const value& v, value_id) { return v.constant != nullptr; });
   }

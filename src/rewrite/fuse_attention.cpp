@@ -19,10 +19,10 @@ namespace {
 using permutation = std::vector<int64_t>;
 const permutation swap_heads{0, 2, 1, 3}, swap_last{0, 1, 3, 2}, swap_both{0, 2, 3, 1};
 
-/// An operand of attention: [B, H, S, D], or [B, S, H, D] if `behind`.
+/// An operand of attention: [B, H, S, D], or [B, S, H, D] if `bshd`.
 struct head_operand {
   value_id source = no_value;
-  bool behind = false;
+  bool bshd = false;
 };
 
 struct pattern {
@@ -140,7 +140,7 @@ bool match_softmax(const graph_editor& e, node_id n, pattern& p) {
 
 /// Brings an operand to heads-forward order where it is not.
 value_id forward(graph_editor& e, const head_operand& x) {
-  if (!x.behind)
+  if (!x.bshd)
     return x.source;
   attributes attrs;
   attrs.set("perm", swap_heads);
@@ -151,7 +151,7 @@ value_id forward(graph_editor& e, const head_operand& x) {
 
 /// K and V share one layout: if they differ, the one whose heads come after positions gets a transpose.
 void agree_on_layout(graph_editor& e, head_operand& k, head_operand& v) {
-  if (k.behind == v.behind)
+  if (k.bshd == v.bshd)
     return;
   k = {forward(e, k), false};
   v = {forward(e, v), false};
@@ -161,14 +161,14 @@ bool emit(graph_editor& e, pattern& p, float scale, const std::string& name) {
   agree_on_layout(e, p.k, p.v);
   attributes attrs;
   attrs.set("scale", scale);
-  attrs.set("q_layout", std::string(p.q.behind ? "bshd" : "bhsd"));
-  attrs.set("kv_layout", std::string(p.k.behind ? "bshd" : "bhsd"));
+  attrs.set("q_layout", std::string(p.q.bshd ? "bshd" : "bhsd"));
+  attrs.set("kv_layout", std::string(p.k.bshd ? "bshd" : "bhsd"));
   node_id last = p.product;
   const node_id swap = consumed_by(e, e.at(last).outputs[0], "Transpose");
-  const bool behind = swap >= 0 && permutation_of(e.at(swap), 4) == swap_heads;
-  if (behind)
+  const bool bshd = swap >= 0 && permutation_of(e.at(swap), 4) == swap_heads;
+  if (bshd)
     last = swap;
-  attrs.set("out_layout", std::string(behind ? "bshd" : "bhsd"));
+  attrs.set("out_layout", std::string(bshd ? "bshd" : "bhsd"));
   std::vector<value_id> inputs{p.q.source, p.k.source, p.v.source};
   if (p.mask != no_value)
     inputs.push_back(p.mask);
@@ -187,7 +187,7 @@ bool fuse_attention_at(graph_editor& e, node_id softmax) {
     return false;
   p.product = product;
   p.v = heads_of(e, ungrouped(e, e.at(product).inputs[1]));
-  const auto heads = [&](const head_operand& x) { return (*e.val(x.source).dims)[x.behind ? 2 : 1]; };
+  const auto heads = [&](const head_operand& x) { return (*e.val(x.source).dims)[x.bshd ? 2 : 1]; };
   const dim q = heads(p.q), k = heads(p.k), v = heads(p.v);
   const bool batches_agree = (*e.val(p.q.source).dims)[0] == (*e.val(p.k.source).dims)[0] &&
                              (*e.val(p.q.source).dims)[0] == (*e.val(p.v.source).dims)[0];
@@ -251,7 +251,7 @@ bool take_transposes(graph_editor& e, node_id n) {
   if (attention.inputs.size() <= 4 || heads_behind(attention.attrs, "kv_layout"))
     return false;
   const head_operand k = heads_of(e, attention.inputs[1]), v = heads_of(e, attention.inputs[2]);
-  if (!k.behind || !v.behind)
+  if (!k.bshd || !v.bshd)
     return false;
   std::vector<value_id> inputs = attention.inputs;
   inputs[1] = k.source;
@@ -301,7 +301,7 @@ bool append_to_caches(graph_editor& e, node_id n) {
     const node concat = e.at(join);
     const head_operand rows = heads_of(e, concat.inputs[1]);
     attributes attrs;
-    attrs.set("new_layout", std::string(rows.behind ? "bshd" : "bhsd"));
+    attrs.set("new_layout", std::string(rows.bshd ? "bshd" : "bhsd"));
     changed |=
         e.replace(join, make_node(concat.name, "troupe", "Append", {past, rows.source}, {concat.outputs[0]}, attrs));
   }
@@ -351,7 +351,7 @@ bool take_presents_apart(graph_editor& e, node_id n) {
     const value_id past = attention.inputs[i + 3], present = attention.outputs[i];
     const head_operand rows = new_rows(e, attention.inputs[i], past);
     attributes attrs;
-    attrs.set("new_layout", std::string(rows.behind ? "bshd" : "bhsd"));
+    attrs.set("new_layout", std::string(rows.bshd ? "bshd" : "bhsd"));
     e.add_node(make_node(e.val(present).name, "troupe", "Append", {past, rows.source}, {present}, std::move(attrs)));
   }
   return true;

@@ -27,7 +27,7 @@ public:
   /// Returns how many input slots and graph outputs read `v`.
   uint32_t uses(value_id v) const { return uses_[v]; }
   bool is_output(value_id v) const { return is_output_[v]; }
-  /// Returns whether exactly one input slot reads `v` and it is no graph output: it may vanish into a fusion.
+  /// Returns whether exactly one input slot reads `v` and it is not a graph output: it may vanish into a fusion.
   bool used_once(value_id v) const { return uses_[v] == 1 && !is_output_[v]; }
   /// Returns the living nodes that read `v`, each once, ascending; perhaps too one of very many inputs that did once.
   std::vector<node_id> consumers(value_id v) const;

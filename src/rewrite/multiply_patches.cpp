@@ -13,7 +13,7 @@ namespace troupe {
 namespace {
 
 constexpr int64_t most_channels = 4; // of what counts as an image
-constexpr int64_t fewest_taps = 32;  // of a filter: shorter rows are no product worth a copy
+constexpr int64_t fewest_taps = 32;  // of a filter: a product of shorter rows is not worth a copy
 
 /// What the axes of an image and of its patches are; one element for each of H, W ….
 struct patches {

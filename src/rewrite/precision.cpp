@@ -19,7 +19,7 @@
 // comes after them; other outputs are cast.
 //
 // Range: float16 ends at 65504. `troupe.ToFloat16` keeps finite what was finite: the −3.4e38 of an attention mask
-// becomes −65504, not −inf, so that a row that is masked throughout is no NaN after its softmax.
+// becomes −65504, not −inf, so that a row that is masked throughout is not NaN after its softmax.
 #include "rewrite/precision.hpp"
 
 #include "graph/bodies.hpp"

@@ -6,7 +6,7 @@
 namespace troupe {
 namespace {
 
-/// The Range whose elements `v` has, -1 if it is no view of one that is for nothing else.
+/// The Range whose elements `v` has, -1 if it is not a view of one that is for nothing else.
 node_id range_of(const graph_editor& e, value_id v) {
   while (v != no_value && e.used_once(v)) {
     const node_id n = e.producer(v);

@@ -58,7 +58,7 @@ public:
   /// Has `job` done, after which `next` can be done. If another job is in flight, `next` looks its plan up again after
   /// that: it may be there then.
   void add_after(plan_job job, task next);
-  /// Takes that the job in flight has ended.
+  /// Called when the job in flight has ended.
   void on(const planned& answer);
   bool has_job() const { return job_.has_value(); }
 

@@ -36,7 +36,7 @@ private:
   std::optional<uint32_t> take_slot(const execution& e, const bound_plan_ptr& bound);
   /// Sends the chunks that are ready.
   void dispatch(execution& e);
-  /// Takes that a chunk has made its values.
+  /// Called when a chunk has made its values.
   void complete(execution& e, chunk_id chunk, chunk_result& result);
   /// Goes on if a segment is finished.
   void advance(execution& e);

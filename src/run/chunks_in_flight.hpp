@@ -11,10 +11,10 @@ public:
   /// None yet, of a plan that outlives it.
   explicit chunks_in_flight(const plan& p) : plan_(p), sent_(p.chunks.size()), counts_(p.devices.size()) {}
 
-  /// Takes that a chunk has been sent.
+  /// Called when a chunk has been sent.
   void add(chunk_id chunk);
   bool contains(chunk_id chunk) const { return chunk < sent_.size() && sent_[chunk]; }
-  /// Takes that a chunk has ended. Returns false if it was not in flight: the message is spurious.
+  /// Called when a chunk has ended. Returns false if it was not in flight: the message is spurious.
   bool end(chunk_id chunk);
   /// Forgets what a lost device still holds.
   void forget(device_index device);

@@ -42,7 +42,7 @@ public:
 private:
   body_call make_call(size_t body, std::vector<tensor> formal) const;
   tensor scanned(size_t i) const;
-  /// Of a SequenceMap with so many formal inputs.
+  /// Of a SequenceMap with `formal` formal inputs.
   void check_lengths(size_t formal);
 
   const control_call call_;

@@ -60,7 +60,7 @@ public:
   /// `complete` does.
   void look_ahead(const chunk_begun& begun);
 
-  /// Takes that a chunk has made its values: other chunks may be ready from then on. If chunks before it, which its
+  /// Called when a chunk has made its values: other chunks may be ready from then on. If chunks before it, which its
   /// device has waited for itself, have not ended, it counts when they have. Throws `errc::internal` if the values are
   /// not as the plan says.
   void complete(chunk_id chunk, chunk_result& result);

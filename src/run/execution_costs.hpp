@@ -13,7 +13,7 @@ public:
   execution_costs(const planned_model& planned, bool traced);
 
   bool traced() const { return traced_; }
-  /// Takes that a segment has begun, bound so.
+  /// Called when a segment has begun, bound with this layout.
   void begin(const arena_layout& layout);
   void sent(chunk_id chunk);
   void ended(chunk_id chunk, chunk_result& result);

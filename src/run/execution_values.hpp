@@ -34,12 +34,13 @@ public:
   /// Puts what has been given since into the work of a chunk that was taken before.
   void give(const chunk& c, chunk_work& work);
 
-  /// Takes that a chunk says of these downloads what it has made. Does what can be done of `complete` and `carried`.
+  /// Called when a chunk has said which of its downloads it has made. Does what can be done of `complete` and
+  /// `carried`.
   void look_ahead(const chunk& c, std::span<const uint32_t> made, const bound_plan& bound);
   /// Returns whether peers can wait for what a chunk makes for them: it is small enough to be promised. Then they may
   /// be sent, and let go of it, before the chunk has ended.
   bool let_peers_wait(const chunk& c, const bound_plan& bound);
-  /// Takes that a chunk has made its values; binds the symbols that these state. Throws `errc::internal` if the values
+  /// Called when a chunk has made its values; binds the symbols that these state. Throws `errc::internal` if the values
   /// are not as the plan says.
   void complete(const chunk& c, const bound_plan& bound, bindings& symbols);
   /// Says what a control-flow chunk has made: the outputs of its node, in their order.

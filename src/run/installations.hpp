@@ -51,9 +51,9 @@ public:
   /// Expects no answers of a device any more.
   void forget_device(size_t device) { unanswered_[device].clear(); }
 
-  /// Returns the bound plans that nobody runs, `wanted` aside, least recently used first.
+  /// Returns the bound plans that no run uses, `wanted` aside, least recently used first.
   std::vector<uint64_t> idle(uint64_t wanted = 0) const;
-  /// Retires bound plans that have left the cache, those in use when nobody runs them any more.
+  /// Retires bound plans that have left the cache; those in use, when no run uses them any more.
   void evict(std::span<const uint64_t> bound_plans);
   void retire_all();
 

@@ -27,9 +27,9 @@ public:
     if (watches_)
       watch_.count(runs, now_);
   }
-  /// Takes that an execution ends well.
+  /// Called when an execution has ended without a failure.
   void ended(execution& e);
-  /// Takes that a job of this has ended: well, if `ok`.
+  /// Called when a job of this has ended; `ok`: without a failure.
   void take(const change_plans& made, bool ok);
 
 private:

@@ -43,7 +43,7 @@ plan_job make_job(plan_level level, double& spent, Make make, Keep keep) {
               }};
 }
 
-/// How a job ended for whoever looked up what it makes; by default there was none.
+/// How a job ended, for the run that looked up what it makes; by default there was none.
 struct plan_outcome {
   /// What has been made since the first look: it counts as a miss, though it is found now.
   bool plan_made = false;

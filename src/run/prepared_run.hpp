@@ -11,7 +11,7 @@ struct prepared_run {
   bool cached = false;
   std::vector<int64_t> taken; // bytes that executions around a body use, by device of the plan; empty for a model
   bound_plan_ptr bound;       // the first segment
-  planned_model_ptr asked;    // `source`, or if that spills: what it stands for …
+  planned_model_ptr asked;    // `source`, or if that spills: what it replaces …
   hash128 key;                // … for this binding of it
   hash128 asked_key;          // by which `asked` is kept; not of a body's
 };

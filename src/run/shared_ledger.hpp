@@ -22,7 +22,7 @@ public:
   /// without locks, from whichever thread made the change.
   std::unique_ptr<ledger_account> open(std::function<void()> notify);
 
-  /// Sessions of other processes, which the ledger does not know, lack so many bytes that are held here: until these
+  /// Sessions of other processes, which the ledger does not know, lack `bytes` that are held here: until these
   /// are given back, they are waited for as a session is that waits. 0: they lack none any more.
   void claim(int64_t bytes);
 

@@ -46,9 +46,9 @@ public:
 
   /// Takes how many runs are in flight from now on.
   void count(size_t runs, run_time now);
-  /// Takes that a run has ended. The time since the one before it counts as its own.
+  /// Called when a run has ended. The time since the one before it counts as its own.
   advice ended(const ended_run& run, run_time now);
-  /// Takes that a run has ended of which no times are known: the time since the one before it does not count.
+  /// Called when a run has ended whose times are not known: the time since the one before it does not count.
   void skip(run_time now);
 
   /// Returns the paces to plan with, by device, 1 for those that nothing is known of: as measured; of a device that the
@@ -60,7 +60,7 @@ public:
 
   /// Returns whether the plan that was wanted is to be used from now on.
   bool take(const candidate& made, run_time now);
-  /// Takes that there is no such plan. `later`: it is wanted again soon.
+  /// Called when there is no such plan. `later`: it is wanted again soon.
   void refuse(bool later);
 
 private:

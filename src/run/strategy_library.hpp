@@ -10,7 +10,7 @@ namespace troupe {
 class strategy_library {
 public:
   /// Loads a file. Throws `errc::io` if it cannot be read, `errc::invalid_argument`, naming the file and what to do, if
-  /// it is no plug-in of this version, has a name that cannot be, or no function that chooses.
+  /// it is not a plug-in of this version, has a name that cannot be, or no function that chooses.
   static std::shared_ptr<const strategy_library> open(const std::filesystem::path& file);
 
   const strategy_plugin& functions() const { return plugin_; }

@@ -15,7 +15,7 @@ public:
 
   /// What a task reads: of whom, and how much.
   struct read {
-    task_id from = policy_none; // nobody
+    task_id from = policy_none; // none
     double bytes = 0;
   };
 

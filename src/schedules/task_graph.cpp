@@ -16,7 +16,7 @@ void check_range(const char* what, double is, double least, double most) {
     fail(errc::invalid_argument, "{} is {}; it may be {} to {}", what, is, least, most);
 }
 
-/// Returns the first task of each layer, and their number behind the last: heights and widths are uniform around their
+/// Returns the first task of each layer, and their number after the last: heights and widths are uniform around their
 /// means.
 std::vector<uint32_t> layers_of(const layered_options& options, seeded_random& random) {
   const double root = std::sqrt(static_cast<double>(options.tasks));

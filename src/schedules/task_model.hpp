@@ -9,8 +9,8 @@
 
 namespace troupe {
 
-/// Returns the graph as a model. Tasks that nobody waits for it to begin read the one input, a float32 called "start";
-/// each task that nobody reads makes an output of one element. Throws `errc::invalid_argument` for edges of more than
+/// Returns the graph as a model. Tasks without predecessors read the one input, a float32 called "start"; each task
+/// without successors makes an output of one element. Throws `errc::invalid_argument` for edges of more than
 /// 2^40 bytes or none.
 graph to_model(const task_graph& made_up);
 

@@ -97,7 +97,7 @@ void shared_links::fill() {
     }
     set_rate(id, t, rate);
   };
-  // The slowest transfers first: a limit of their own is like a link that nobody else uses.
+  // The slowest transfers first: a limit of their own is like a link that no other transfer uses.
   std::sort(reached_.begin(), reached_.end(), [](const auto& a, const auto& b) {
     return a.second->most != b.second->most ? a.second->most < b.second->most : a.first < b.first;
   });

@@ -13,7 +13,8 @@ struct made_up_resident final : resident {
       : resident(type, std::move(dims), on.name, on.incarnation) {}
 };
 
-/// The dims of a value; those that depend on data that nobody computes count as predictions count them.
+/// The dims of a value; those that depend on data count as predictions count them, since the data is not
+/// computed.
 shape made_up_dims(const bound_plan& bound, value_id v) {
   if (bound.source->segment_of_value[v] <= bound.segment)
     return bound.dims[v];

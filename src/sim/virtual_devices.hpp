@@ -87,7 +87,7 @@ private:
     std::deque<job_ptr> jobs;   // in their order; the first has not ended
     seconds lane_free = 0;      // since when
     std::optional<size_t> last; // device that worked last …
-    double last_work = 0;       // … so many seconds
+    double last_work = 0;       // … and its seconds
     uint64_t last_number = 0;
   };
   struct virtual_device {

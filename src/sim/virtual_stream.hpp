@@ -50,7 +50,7 @@ private:
   void carry_out(answer_request& what);
   void carry_out(wake_at& what);
   void ended(piece_id id, const run_answer& answer);
-  /// Returns the inputs of a request with so many rows.
+  /// Returns the inputs of a request with `rows` rows.
   const named_tensors& inputs_of(int64_t rows);
 
   virtual_world& world_;

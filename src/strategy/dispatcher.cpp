@@ -10,7 +10,7 @@ namespace troupe {
 
 namespace {
 
-/// Returns the first moment that is so many seconds later, a day at most.
+/// Returns the first moment that is `seconds` later, a day at most.
 run_time after(run_time now, double seconds) {
   constexpr double a_day = 86400;
   return now + std::chrono::nanoseconds(std::llround(std::min(seconds, a_day) * 1e9) + 1);

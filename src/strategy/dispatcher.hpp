@@ -75,7 +75,7 @@ private:
   strategy_host::view view(run_time now);
   choice choose_by_plugin(int64_t rows, bool may_be_cut, run_time now);
   choice choose_late(int64_t rows, bool may_be_cut, run_time now) const;
-  /// Returns the rows a second of all living replicas together, in pieces of so many.
+  /// Returns the rows a second of all living replicas together, in pieces of `rows`.
   double rows_per_second(int64_t rows) const;
   int64_t cut(const replica& r, int64_t offered, int64_t left, double all_speeds) const;
   /// Forgets what replicas are owed, and the shares that they had.

@@ -68,7 +68,7 @@ public:
   void start(size_t replica, piece_id piece, int64_t rows, run_time now);
   enum class ending : uint8_t { done, unusual, failed, lost };
   void end(size_t replica, piece_id piece, ending how, run_time now);
-  /// Returns whether the replica lost so many pieces in a row that it must be regarded as lost.
+  /// Returns whether the replica has lost as many pieces one after the other as make it count as lost.
   bool only_loses(size_t replica) const;
   /// Returns whether the replica's next piece should begin with what has waited longest.
   bool is_fair_turn(size_t replica) const { return replicas_[replica].turns + 1 >= fair_turn_; }

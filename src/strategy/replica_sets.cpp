@@ -37,8 +37,8 @@ distribution distribution_of(strategy how, share_rule shares) {
   fail(errc::invalid_argument, "there is no rule of shares {}", static_cast<int>(shares));
 }
 
-/// Micro-batches of a request that nobody sized: enough that filling and draining a pipeline costs a fifth, few enough
-/// that each still fills its device.
+/// Micro-batches of a request without a stated size: enough that filling and draining a pipeline costs a fifth, few
+/// enough that each still fills its device.
 constexpr size_t rounds = 4;
 
 size_t depth_of(strategy how, const stream_options& options, size_t stages) {

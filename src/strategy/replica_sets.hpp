@@ -25,7 +25,7 @@ void check_pins(std::span<const placement_pin> pins, const replica_set& replica,
 
 /// Returns the replicas of a strategy over devices, those that may be used. Devices that are there only as a fallback
 /// lead no replica, unless there are no others; CPUs help GPUs of their host. Throws `errc::invalid_argument` if there
-/// is no device.
+/// are no devices.
 std::vector<replica_set> replicas_of(strategy how, std::span<const device_info> devices);
 
 /// Returns the replica that a device leads, with those of `devices` that help it.
@@ -41,7 +41,7 @@ placement_policy policy_of(const session_options& options);
 machine_options machine_for(strategy how, const stream_options& options, std::vector<replica_figures> replicas,
                             size_t stages, std::shared_ptr<const strategy_library> plugin = {});
 
-/// Returns the most rows of a piece of a request with so many rows, if the caller does not say:
+/// Returns the most rows of a piece of a request with `rows` rows, if the caller does not say:
 /// `stream_request::micro_batch`.
 int64_t micro_batch_of(strategy how, int64_t rows, size_t stages);
 

@@ -13,7 +13,7 @@ class replica_speed {
 public:
   explicit replica_speed(const replica_figures& predicted) : figures_(predicted) {}
 
-  /// Returns the seconds that a piece of so many rows should take.
+  /// Returns the seconds that a piece of `rows` rows should take.
   double seconds(double rows) const { return figures_.seconds(rows); }
   const replica_figures& figures() const { return figures_; }
   /// Returns the rows a second in pieces of `rows` rows; finite.
@@ -30,7 +30,7 @@ public:
   /// What it is thought to cost before any was seen.
   static constexpr double unknown_size_seconds = 0.25;
 
-  /// A piece of `rows` took so many seconds.
+  /// Called when a piece of `rows` rows took `seconds`.
   void measured(double rows, double seconds);
   /// The same, after so long a time that nothing before counts: how much of it grows with rows is as in `predicted`.
   void measured_anew(double rows, double seconds, const replica_figures& predicted);

@@ -23,7 +23,7 @@ std::optional<dim> counted(const infer_context& c) {
   return start && step && start->is(0) && step->is(1) ? known_element(c, 1) : std::nullopt;
 }
 
-/// Returns a bound that numbers, none of them negative, are below.
+/// Returns a bound that the numbers, which are at least 0, are below.
 std::optional<dim> bound_of(const std::vector<dim>& numbers) {
   int64_t bound = 1;
   for (const dim& d : numbers) {
@@ -47,7 +47,7 @@ std::optional<dim> bound_of(graph& g, const std::vector<node_id>& producer, valu
   return std::nullopt;
 }
 
-/// Row numbers under other dims, or rows folded into one dim with what is behind them.
+/// Row numbers under other dims, or rows folded into one dim with the axes after them.
 std::optional<row_state> viewed(const row_call& c) {
   row_state s = c.state(0);
   const symbolic_shape &from = c.dims(0), &to = c.output_dims();

@@ -76,7 +76,7 @@ size_t tuple_size(const row_call& c) {
   return static_cast<size_t>(c.dims(1).back().constant());
 }
 
-/// Within its batch axes data and indices go together; behind them one of the two is shared.
+/// Within its batch axes data and indices go together; after them one of the two is shared.
 row_axes gather_nd_rule(const row_call& c) {
   const auto batches = static_cast<size_t>(std::max<int64_t>(0, c.attrs().integer("batch_dims", 0)));
   const size_t length = tuple_size(c), last = c.rank(1) - 1;

@@ -10,8 +10,8 @@ namespace troupe {
 
 namespace {
 
-constexpr int64_t nothing = std::numeric_limits<int64_t>::min(); // the rest of whoever gets no row
-constexpr double least_row_seconds = 1e-12;                      // nobody is infinitely fast
+constexpr int64_t nothing = std::numeric_limits<int64_t>::min(); // the rest of a replica without rows
+constexpr double least_row_seconds = 1e-12;                      // no replica is infinitely fast
 
 double row_speed(const share_figures& f) {
   return 1 / std::max(f.row_seconds, least_row_seconds);
@@ -40,8 +40,8 @@ std::vector<double> shares_that_end_together(double rows, std::span<const share_
       order.push_back(i);
   std::sort(order.begin(), order.end(),
             [&](size_t a, size_t b) { return replicas[a].begins_after < replicas[b].begins_after; });
-  // Whoever could begin only after the others have ended gets nothing. Times count from the first beginning: they may
-  // be far away.
+  // A replica that could begin only after the others have ended gets nothing. Times count from the first beginning:
+  // they may be far away.
   const double origin = order.empty() ? 0 : replicas[order[0]].begins_after;
   double speeds = 0, idle = 0, end = 0;
   size_t used = 0;

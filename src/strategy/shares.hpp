@@ -50,7 +50,7 @@ struct guided_rows {
 /// before larger ones that are not. The end of a request may be smaller than `least`.
 int64_t guided_piece(const guided_rows& rows, double part, std::span<const int64_t> known = {});
 
-/// Returns the `least` of that for pieces of so many rows, or of any number if it is 0.
+/// Returns the `least` of that for pieces of `micro_batch` rows, or of any number of rows if it is 0.
 int64_t least_piece(int64_t micro_batch);
 
 } // namespace troupe

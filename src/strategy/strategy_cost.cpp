@@ -168,7 +168,7 @@ void strategy_coster::predict(strategy_choice& c, std::span<const plan_ptr> plan
     const int64_t half = part / 2;
     latency += (latency - seconds(1, half)) * static_cast<double>(all - part) / static_cast<double>(part - half);
   }
-  // What so many more requests take: pipelines are full then.
+  // The rate is of the second half of the requests: pipelines are full then.
   const size_t more = requests_to_play(one.pieces.size(), plans.size());
   double rate = static_cast<double>(more) * static_cast<double>(part) / static_cast<double>(all) /
                 std::max(seconds(2 * more, part) - seconds(more, part), 1e-12);

@@ -29,7 +29,7 @@ strategy_host::~strategy_host() {
   try {
     if (const auto close = plugin_->functions().close)
       close(state_);
-  } catch (...) { // nobody waits for anything of it any more
+  } catch (...) { // no caller waits for it any more
   }
 }
 

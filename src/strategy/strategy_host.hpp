@@ -12,7 +12,7 @@ namespace troupe {
 
 class strategy_host {
 public:
-  /// Opens a state of the plug-in for so many replicas. Throws `errc::invalid_argument` if that throws.
+  /// Opens a state of the plug-in for `replicas` replicas. Throws `errc::invalid_argument` if that throws.
   strategy_host(std::shared_ptr<const strategy_library> plugin, size_t replicas);
   strategy_host(const strategy_host&) = delete;
   strategy_host& operator=(const strategy_host&) = delete;

@@ -18,7 +18,7 @@ struct trace_problems {
 /// Checks a trace file: each phase's required fields; times that are numbers, durations not below zero; slices of one
 /// track (B with E, and X) that nest; asynchronous spans (b, n, e) and objects that are begun before they end; flows
 /// that begin once, inside of a slice, and end inside of one, later; counters that are numbers; metadata of the right
-/// type. Time is O(n log n). Throws `errc::invalid_input` if it is no trace at all.
+/// type. Time is O(n log n). Throws `errc::invalid_input` if it is not a trace at all.
 trace_problems check_trace(std::string_view text);
 
 } // namespace troupe

@@ -37,7 +37,7 @@ struct traced_chunk {
   const plan& source;
   const chunk_trace& trace;
   std::string name;
-  uint32_t bar = 0; // that stands for it
+  uint32_t bar = 0; // the one that shows it
 
   const chunk& planned() const { return source.chunks[trace.chunk]; }
   bool is_control() const { return source.devices[planned().device].kind == device_kind::control; }

@@ -46,7 +46,7 @@ struct trace_document {
 };
 
 /// Calls `take` with each event of `text` and its number, in the order of the file. Throws `errc::invalid_input` saying
-/// what is no JSON where, or which bound is passed.
+/// what is not JSON where, or which bound is passed.
 trace_document read_trace_events(std::string_view text, const std::function<void(const trace_event&, size_t)>& take);
 
 } // namespace troupe

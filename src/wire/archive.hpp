@@ -174,7 +174,7 @@ public:
     return bytes_.subspan(at_ - size, size);
   }
 
-  /// Reads a count of elements that take at least so many bytes each.
+  /// Reads a count of elements that take at least `least_bytes` each.
   size_t count(size_t least_bytes) {
     uint32_t n = 0;
     get(n);

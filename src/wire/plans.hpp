@@ -28,8 +28,8 @@ struct decoded_plan {
   std::vector<node_id> open_nodes;
 };
 
-/// Throws `errc::invalid_plan` if another plan is derived here than there, else what says that the bytes are none of a
-/// plan's.
+/// Throws `errc::invalid_plan` if another plan is derived here than there, else what says that the bytes are not
+/// a plan's.
 decoded_plan decode_plan(std::span<const uint8_t> bytes);
 /// The same, whatever the fingerprint that came with the plan: for tests, since who damages a plan on purpose makes one
 /// that fits.

@@ -37,7 +37,7 @@ tensor get_elements(reader& r, dtype type, shape dims) {
   }
   const auto elements = r.raw(static_cast<size_t>(bytes));
   std::copy(elements.begin(), elements.end(), t.mutable_data<uint8_t>());
-  if (type == dtype::boolean) // any other byte is no bool
+  if (type == dtype::boolean) // any other byte is not a bool
     for (uint8_t& e : std::span(t.mutable_data<uint8_t>(), elements.size()))
       e = e != 0;
   return t;

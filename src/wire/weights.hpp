@@ -15,7 +15,7 @@
 
 namespace troupe::wire {
 
-/// Leaves of up to so many bytes travel with the graph.
+/// Leaves of up to this size travel with the graph.
 inline constexpr int64_t inline_bytes = 64 * 1024;
 
 /// Gives the content hash of a leaf, remembered or computed.

@@ -25,7 +25,7 @@ constexpr std::string_view stand_in = "@=";
 /// How many outputs a call may have whose kernel makes them (`kernel_context::allocate`).
 constexpr size_t max_deferred_outputs = 4;
 
-/// The call that a deferred one stands for; its operands are numbered from 0, absent ones are `no_value`.
+/// The call that was deferred; its operands are numbered from 0, absent ones are `no_value`.
 node plain_call(const attributes& attrs, size_t inputs, size_t outputs, const std::function<bool(size_t)>& has_input) {
   const op_def& def = deferred_operator(attrs);
   node n{.op_type = std::string(def.name), .domain = std::string(def.domain), .attrs = attrs};
@@ -93,7 +93,7 @@ bool mentions_stand_in(const dim& d) {
   return std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.starts_with(stand_in); });
 }
 
-/// What stands for unknown elements in an attempt with numbers: `first`, `first + step` …; floats are all 1.
+/// The values of unknown elements in an attempt with numbers: `first`, `first + step` …; floats are all 1.
 struct number_rule {
   int64_t first, step;
 };

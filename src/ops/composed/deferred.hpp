@@ -19,7 +19,7 @@ std::optional<node> defer(graph& g, const node& n);
 
 bool is_deferred(const node& n);
 
-/// Returns the operator that a deferred call stands for; throws `errc::invalid_model` if it names none that can be
+/// Returns the operator of the call that was deferred; throws `errc::invalid_model` if it names none that can be
 /// deferred.
 const op_def& deferred_operator(const attributes& attrs);
 

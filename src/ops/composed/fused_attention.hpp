@@ -6,7 +6,7 @@
 namespace troupe {
 
 namespace attention_projection {
-/// Inputs of the operator, behind those of troupe.Attention.
+/// Inputs of the operator, after those of troupe.Attention.
 inline constexpr size_t weights = 6, bias = 7, residual = 8;
 /// The name of the part that multiplies, at the end of its attributes.
 inline constexpr const char* product = "product";

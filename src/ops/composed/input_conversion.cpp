@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// Returns the element of a constant that has one; nullopt if `v` is no such constant.
+/// Returns the element of a constant that has one; nullopt if `v` is not such a constant.
 std::optional<float> single_constant(const graph& g, value_id v) {
   const weight_ptr& constant = g.values[v].constant;
   if (!constant || volume(constant->dims) != 1)

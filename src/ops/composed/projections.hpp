@@ -8,7 +8,7 @@
 namespace troupe {
 
 /// Inputs of the operator: the operand, scale and shift of its norm, then five for each product, then those of a rotary
-/// embedding, or scale and shift of the norm behind a single product.
+/// embedding, or scale and shift of the norm after a single product.
 namespace projection {
 inline constexpr size_t operand = 0, norm_scale = 1, norm_shift = 2;
 inline constexpr size_t first = 3, each = 5;
@@ -39,7 +39,7 @@ struct projection_attributes {
   size_t products = 0;
   bool gated = false;
   bool wide = false;                 // results are float32, whatever the operand
-  std::string norm, last_norm;       // before and behind the products, "" for none
+  std::string norm, last_norm;       // before and after the products, "" for none
   std::string rotary;                // the operator that rotates results, "" for none
   std::vector<int64_t> rotary_heads; // by product, if any is rotated: 0 for those that are not
 
@@ -50,7 +50,7 @@ struct projection_attributes {
   std::string_view rotary_domain() const { return rotary == "Rotary" ? "troupe" : ""; }
 };
 
-/// Returns the calls that a call with these operands stands for; throws `errc::invalid_model` if it is none.
+/// Returns the calls that make up a call with these operands; throws `errc::invalid_model` if it is not valid.
 call_parts parts_of_projections(const attributes& attrs, std::span<const operand> inputs,
                                 std::span<const operand> outputs);
 

@@ -122,7 +122,7 @@ private:
     return std::nullopt;
   }
 
-  /// Returns what hides the places behind the new key, to be added to the scores.
+  /// Returns what hides the places after the new key, to be added to the scores.
   value_id hidden_places() {
     const dtype type = e_.type(o_.q);
     const value_id seen = e_.add("LessOrEqual", {e_.range(places_), past_});
@@ -138,7 +138,7 @@ private:
       require_same((*stated)[0], beams_, "beam_width and the beams of cache_indirection");
   }
 
-  /// Writes the new row behind the past ones, which becomes output `output`; returns the rows that may count.
+  /// Writes the new row after the past ones; the result becomes output `output`. Returns the rows that may count.
   value_id in_buffer(size_t output, value_id row, size_t past, const std::optional<dim>& counted) {
     const value_id fresh = split_heads(e_, row, heads_), start = e_.add("Expand", {past_, e_.known({batch_})});
     const auto write = [&](value_id buffer) { return e_.add("TensorScatter", {buffer, fresh, start}); };

@@ -246,7 +246,7 @@ private:
     return e_.type(o_.q) == dtype::float32 && e_.attrs().real("softcap", 0) == 0 && !has_sink() && !wants_scores();
   }
 
-  /// Returns the last key that each query sees: none of a padded prompt's that do not count.
+  /// Returns the last key that each query sees; keys that only pad a prompt do not count.
   value_id last_keys(value_id query) {
     if (at_.queries.is(1) || at_.slides())
       return query;

@@ -64,7 +64,7 @@ int code(const uint8_t* packed, int64_t i, int64_t bits) {
   return value & ((1 << bits) - 1);
 }
 
-/// Returns the block that each element of a column has its scale from; empty if that is the one where it lies.
+/// Returns the block from which each element of a column has its scale; empty if that is the block that it is in.
 std::vector<int64_t> groups_of(const kernel_context& c, const nbits_shape& s) {
   if (!c.has_input(4))
     return {};

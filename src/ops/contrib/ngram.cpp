@@ -103,7 +103,7 @@ token_span accepted(token_span source, int64_t place, token_span predicted) {
   return {predicted.begin(), apart + 1};
 }
 
-/// Returns where the source goes on behind what the tokens end with, −1 if nowhere or not at one place only.
+/// Returns the place in the source after the last tokens, −1 if they are not there or at more than one place.
 int64_t place_behind(token_span source, token_span tokens, gram_sizes sizes) {
   int64_t place = -1;
   for (int64_t n = sizes.least; n <= std::min(sizes.most, std::ssize(tokens)); ++n) {

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t multipliers_input = 1, sizes_input = 2, past_input = 3;
 
 struct hash_counts {
-  int64_t tokens, heads; // the most tokens of a hash, and hashes of so many tokens
+  int64_t tokens, heads; // the most tokens of a hash, and the hashes of each number of tokens
   int64_t before() const { return tokens - 1; }
   int64_t hashes() const { return before() * heads; }
 };

@@ -118,7 +118,7 @@ void expand_qlinear_conv(expansion& e) {
 }
 
 /// Returns weights [directions, gates, operands] in real numbers, of codes [directions, operands, gates] at input
-/// `codes` and of scales and zero points by direction, or by direction and gate, at `scale` and behind it.
+/// `codes` and of scales and zero points by direction, or by direction and gate, at `scale` and after it.
 value_id lstm_weights(expansion& e, size_t codes, size_t scale) {
   const auto aligned = [&](size_t i) {
     symbolic_shape d = e.dims(e.input(i));

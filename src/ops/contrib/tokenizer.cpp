@@ -90,7 +90,7 @@ private:
     return std::pair{static_cast<size_t>(found.data() - whole.data()), found.size()};
   }
 
-  /// Returns the place behind the character at `at`.
+  /// Returns the place after the character at `at`.
   static size_t behind_character(std::string_view text, size_t at) {
     if (at >= text.size())
       return at + 1;
@@ -114,7 +114,7 @@ private:
       add(text.substr(at));
   }
 
-  /// Returns the matches of tokenexp; one that is too short is searched again behind its first character.
+  /// Returns the matches of tokenexp; after one that is too short, the search goes on from its second character.
   text_parts matches(std::string_view text) const {
     text_parts tokens;
     size_t at = 0;

@@ -115,7 +115,7 @@ void read_votes(forest& f, const attributes& attrs, const std::string& prefix, c
     f.votes.push_back(vote);
 }
 
-/// Says where each node's set lies among the members, which NaN part.
+/// Finds where each node's set begins and ends among the members; a NaN follows each set.
 void read_sets(forest& f, const attributes& attrs) {
   if (attrs.has("membership_values"))
     f.members = to_double(attrs.tensor_value("membership_values").view());
@@ -205,7 +205,7 @@ forest parse_numbered_nodes(const attributes& attrs) {
   if (targets < 1)
     fail(errc::invalid_model, "{} targets", targets);
   f.targets = static_cast<size_t>(targets);
-  // Leaves come behind the other nodes, each with one vote.
+  // Leaves come after the other nodes, each with one vote.
   const auto place = [&](const char* name, int64_t index, bool leaf) {
     return checked_index(name, index, leaf ? leaves : inner) + (leaf ? inner : 0);
   };

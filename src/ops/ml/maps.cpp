@@ -68,7 +68,7 @@ void infer_cast_map(infer_context& c) {
   c.set_output(0, o.to, {1, o.sparse ? dim(o.places) : c.dims(0)[0]});
 }
 
-/// Returns the values in another type; texts of numbers have six digits behind the point.
+/// Returns the values in another type; strings of numbers have six digits after the point.
 tensor cast_values(const const_view& values, dtype to) {
   tensor made(to, {values.size()});
   if (values.type == dtype::float32 && to == dtype::string)

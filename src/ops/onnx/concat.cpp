@@ -106,7 +106,7 @@ void infer_split(infer_context& c) {
   set_moved(c, std::move(outputs));
 }
 
-/// Sizes of all parts along the axis: outputs that nobody uses have no shape, but count.
+/// Sizes of all parts along the axis: outputs without a use have no shape, but count.
 std::vector<int64_t> part_sizes(kernel_context& c, size_t axis) {
   if (auto stated = integers_of(c, 1, "split"))
     return *std::move(stated);

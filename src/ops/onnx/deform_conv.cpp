@@ -5,7 +5,7 @@
 //
 // x is [N, C, H, W], w [M, C / group, kh, kw], offset [N, offset_group · kh · kw · 2, oh, ow] with the row's before the
 // column's, b [M], mask [N, offset_group · kh · kw, oh, ow]. Channel c is of offset group g = c / (C / offset_group).
-// Between elements x is interpolated linearly; outside it is zero, and where an offset is no number.
+// Between elements x is interpolated linearly; outside it is zero, and where an offset is NaN.
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"

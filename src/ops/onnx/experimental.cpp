@@ -48,7 +48,7 @@ void expand_image_scaler(expansion& e) {
   e.set_output(0, e.add("Add", {scaled(e, e.input(0), e.attrs().real("scale", 1)), by_channel}));
 }
 
-/// Returns attribute `name`: so many sizes, none of them negative.
+/// Returns attribute `name`: `count` sizes, each at least 0.
 std::vector<int64_t> stated_sizes(const expansion& e, const char* name, size_t count) {
   std::vector<int64_t> sizes = e.attrs().integers(name, {});
   if (sizes.size() != count || std::any_of(sizes.begin(), sizes.end(), [](int64_t size) { return size < 0; }))

@@ -4,7 +4,7 @@
 // axis, the last axis first; with align_corners ±1 are the middles of the outermost elements, else their outer ends.
 // Modes: nearest (halves to even), linear, cubic (Keys' kernel with a = −0.75). Elements outside are zero (zeros), the
 // nearest one inside (border), or mirrored (reflection). Opset 16 calls linear bilinear and cubic bicubic. A place that
-// is no number counts as outside on the left. A float64 is computed in double, all else in float.
+// is NaN counts as outside on the left. A float64 is computed in double, all else in float.
 #include "ops/onnx/grid_sample.hpp"
 
 #include "ops/families.hpp"
@@ -77,7 +77,7 @@ double reflected(double x, double low, double high) {
   return low + off;
 }
 
-/// What one place reads along one axis: `count` elements and their weights. An index of −1 stands for zero.
+/// What one place reads along one axis: `count` elements and their weights. An index of −1 reads zero.
 template <class C>
 struct axis_taps {
   size_t count = 1;
@@ -100,7 +100,7 @@ int64_t inside(int64_t i, int64_t size, const sampling& s) {
   return -1;
 }
 
-/// Keys' cubic kernel for the four elements around a place that is `t` behind the second.
+/// Keys' cubic kernel for the four elements around a place that is `t` after the second.
 template <class C>
 std::array<C, most_taps> cubic_weights(C t) {
   constexpr C a = C(-0.75);

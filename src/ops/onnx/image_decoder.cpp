@@ -1,9 +1,9 @@
 // ImageDecoder: an image file's bytes as [height, width, channels]: BMP, JPEG, JPEG 2000, PNG, PNM, TIFF or WebP,
 // whichever it is.
 //
-// Leptonica reads them all, by the libraries that everybody reads these formats with; only this file includes it. What
-// is no such image, or broken, gives an image without pixels, as ONNX asks for. Transparency is left out. Grey is (299
-// R + 587 G + 114 B) / 1000, rounded.
+// Leptonica reads them all, by the libraries that everybody reads these formats with; only this file
+// includes it. Bytes that are not such an image, or a broken one, give an image without pixels, as ONNX asks for.
+// Transparency is left out. Grey is (299 R + 587 G + 114 B) / 1000, rounded.
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 
@@ -18,7 +18,7 @@
 namespace troupe {
 namespace {
 
-/// Files state their dims, and a small one may state large ones: an image has at most so many pixels.
+/// The most pixels of an image: files state their dims, and a small one may state large ones.
 constexpr int64_t most_pixels = int64_t{1} << 26;
 
 enum class pixel_format : uint8_t { rgb, bgr, grey };
@@ -58,7 +58,7 @@ bool is_known(int format) {
 // ---- what is refused before a library decodes it
 // ------------------------------------------------------------------------
 
-/// Returns a number of `width` bytes, high ones first; bytes behind the end are 0.
+/// Returns a number of `width` bytes, high ones first; bytes past the end are 0.
 uint64_t number(std::string_view bytes, size_t at, size_t width) {
   uint64_t value = 0;
   for (size_t i = at; i < at + width; ++i)
@@ -129,7 +129,7 @@ enum marker : uint64_t {
   fail(errc::unsupported, "JPEG 2000 with {} is not supported; save the image as PNG or JPEG", what);
 }
 
-/// Returns where the segment behind SIZ begins; nothing if the codestream is broken.
+/// Returns where the segment after SIZ begins; nothing if the codestream is broken.
 std::optional<size_t> check_size(std::string_view s) {
   if (number(s, 0, 2) != start_of_image || number(s, 2, 2) != image_size)
     return std::nullopt;
@@ -254,7 +254,7 @@ void exchange_colours(PIX& pix) {
 
 /// Returns the image with 8 bits for each of red, green and blue; null if the bytes are none.
 pix_ptr decode(const const_view& bytes) {
-  // What is wrong with a file is no news for stderr.
+  // Leptonica's messages about a file do not go to stderr.
   static const bool quiet = [] {
     setMsgSeverity(L_SEVERITY_NONE);
     leptSetStderrHandler([](const char*) {});

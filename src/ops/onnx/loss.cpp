@@ -4,8 +4,9 @@
 //   reduction: none loss · sum Σ loss · mean Σ loss / Σ w[t], which is NaN where nothing counts
 //
 // x is [N, C, d…], target [N, d…] of int32 or int64, w [C] (absent: 1). SoftmaxCrossEntropyLoss is the loss of
-// LogSoftmax over the channels. The loss has a kernel of its own, not a composition, because a target that is no class
-// must be an error: the indices of GatherElements may be negative, and a GPU clamps them. Sums are taken in double.
+// LogSoftmax over the channels. The loss has a kernel of its own, not a composition, because a target that is not a
+// class must be an error: the indices of GatherElements may be negative, and a GPU clamps them. Sums are taken in
+// double.
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 

@@ -17,7 +17,7 @@ public:
   nonempty_dims(const nonempty_dims&) = delete;
   nonempty_dims& operator=(const nonempty_dims&) = delete;
 
-  /// Notes that `x`, which is no constant, is taken to be ≥ 0.
+  /// Notes that `x`, which is not a constant, is taken to be ≥ 0.
   static void note(const dim& x) {
     if (collecting)
       collecting->by_text_.try_emplace(x.to_string(), x);

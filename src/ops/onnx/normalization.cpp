@@ -252,7 +252,7 @@ constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference
                  .cost = norm_cost});
 }
 
-/// Channels-last operands cost it nothing, but are no gain either.
+/// Channels-last operands neither cost nor gain it anything.
 constexpr op_def channel_norm_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
                                   void (*reference)(kernel_context&), std::string_view domain = "") {
   return op_row(name, since, infer, reference,

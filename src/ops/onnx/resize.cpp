@@ -45,7 +45,7 @@ void check_count(std::string_view what, size_t found, size_t wanted) {
     fail(errc::invalid_model, "{} has {} entries instead of {}", what, found, wanted);
 }
 
-/// `in` × scale, rounded down. A float that stands for a fraction p/q keeps symbolic dims exact.
+/// `in` × scale, rounded down. A float that is the nearest to a fraction p/q keeps symbolic dims exact.
 dim scaled(const dim& in, float scale) {
   if (!(scale > 0) || !std::isfinite(scale))
     fail(errc::invalid_model, "a scale of {} is not positive", scale);

@@ -199,7 +199,7 @@ void infer_max_roi_pool(infer_context& c) {
   c.set_output(0, c.type(0), {rois[0], x[1], height, width});
 }
 
-/// The elements of each bin along one axis of `size`: first, and one behind the last.
+/// The elements of each bin along one axis of `size`: first, and one past the last.
 std::vector<std::pair<int64_t, int64_t>> whole_bins(double first, double last, int64_t bins, int64_t size) {
   if (!(std::abs(first) <= 1e9 && std::abs(last) <= 1e9))
     fail(errc::invalid_input, "a region goes from {} to {}", first, last);

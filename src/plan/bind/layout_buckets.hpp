@@ -22,7 +22,7 @@ namespace troupe {
 /// that at most a quarter is wasted.
 int64_t bucket_capacity(int64_t value);
 
-/// Returns the capacity where memory is no matter but a new layout is: at least 16, a power of two up to
+/// Returns the capacity where memory does not matter but a new layout does: at least 16, a power of two up to
 /// `most_doubled`, then as `bucket_capacity`. What a device prepares for a layout takes as long as several steps of a
 /// small decoder.
 int64_t wide_capacity(int64_t value, int64_t most_doubled = 1024);

@@ -12,7 +12,7 @@ namespace {
 class lifetime_finder {
 public:
   explicit lifetime_finder(const plan& p)
-      : p_(p), index_(p.program->values.size(), -1), reader_(index_.size(), nobody), leaves_(index_.size(), false),
+      : p_(p), index_(p.program->values.size(), -1), reader_(index_.size(), no_reader), leaves_(index_.size(), false),
         appends_(find_cache_appends(p)) {}
 
   /// `chunks` are those of one device in one segment, ascending.
@@ -135,7 +135,7 @@ private:
       for (value_id v : call.inputs)
         if (v != no_value) {
           node_id& reader = reader_[root_on(p_, c, v)];
-          reader = !note ? nobody : reader == nobody || reader == n ? n : several;
+          reader = !note ? no_reader : reader == no_reader || reader == n ? n : several;
         }
     }
   }
@@ -163,11 +163,11 @@ private:
     out.reuse_end = static_cast<uint32_t>(found_.candidates.size());
   }
 
-  static constexpr node_id nobody = -1, several = -2;
+  static constexpr node_id no_reader = -1, several = -2;
 
   const plan& p_;
   std::vector<int64_t> index_;  // by value, into found_.values; -1 if not in the arena
-  std::vector<node_id> reader_; // by root: the node of the current step that reads it, or `nobody`, or `several`
+  std::vector<node_id> reader_; // by root: the node of the current step that reads it, or `no_reader`, or `several`
   std::vector<bool> leaves_;    // by root
   const std::vector<cache_append> appends_;
   device_lifetimes found_;

@@ -72,7 +72,7 @@ void check_outputs(const plan& p, uint32_t segment, const node& n, const binding
   }
 }
 
-/// Returns whether `ask` throws under none of the values.
+/// Returns whether `ask` throws under neither of the values.
 template <class Ask>
 bool always_passes(const std::array<bindings, 2>& drawn, const Ask& ask) {
   return std::ranges::all_of(drawn, [&](const bindings& values) {

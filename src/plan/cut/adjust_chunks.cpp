@@ -10,8 +10,8 @@
 namespace troupe {
 namespace {
 
-/// A change must gain at least this part of the predicted time: predictions are not that exact. A submission less that
-/// makes nobody wait longer is a gain for sure.
+/// A change must gain at least this part of the predicted time: predictions are not that exact. A submission less is
+/// a gain for sure if it delays no chunk.
 constexpr double least_gain = 0.01;
 /// Chunks that are looked at, one by one, for joining; more of them ask for another policy, not for other boundaries.
 constexpr size_t most_joined = 64;
@@ -159,7 +159,7 @@ private:
     for (bool gained = true; gained;) {
       gained = false;
       for (const auto& [a, b] : neighbours())
-        if (keep_if_better(join(best_, a, b), nobody_waits_longer(a, b) ? 0 : least_gain)) {
+        if (keep_if_better(join(best_, a, b), delays_no_chunk(a, b) ? 0 : least_gain)) {
           ++joins_;
           gained = true;
           break; // the numbers have changed
@@ -183,9 +183,9 @@ private:
     return pairs;
   }
 
-  /// Whether nobody waits longer if `a` and `b` are one chunk: who waits for `a` waits for `b` too, and `b` only for
-  /// what `a` waits for.
-  bool nobody_waits_longer(chunk_id a, chunk_id b) const {
+  /// Whether no chunk waits longer if `a` and `b` are one: each chunk that waits for `a` waits for `b` too, and `b`
+  /// waits only for what `a` waits for.
+  bool delays_no_chunk(chunk_id a, chunk_id b) const {
     const auto waits = [&](chunk_id who, chunk_id whom) {
       const std::vector<chunk_id>& before = best_.costs[who].predecessors;
       return std::find(before.begin(), before.end(), whom) != before.end();

@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-/// Rows are copied in words of so many bytes.
+/// The bytes of the words in which rows are copied.
 constexpr int64_t word_bytes = 16;
 
 /// Rounds of dropping after which none is left: real models take one.

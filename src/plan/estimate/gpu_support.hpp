@@ -23,7 +23,7 @@ enum class gpu_obstacle : uint8_t {
 /// Returns what stands in the way for people: "no GPU kernel for NonZero".
 std::string describe(gpu_obstacle obstacle, const node& n);
 
-/// What stands for a symbol whose value is not known yet: small, so that values stay below the limits of bindings.
+/// The value of a symbol whose value is not known yet: small, so that values stay below the limits of bindings.
 inline constexpr int64_t representative_dim = 8;
 
 /// Asks operators what GPUs can run before dims are bound (see the top of this file). Refers to the graph, which must
@@ -44,7 +44,7 @@ public:
   /// negative or undefined.
   const shape& representative_dims(value_id v);
 
-  /// Whether some symbol that was asked for so far is none of the expected ones.
+  /// Whether some symbol that was asked for so far is not among the expected ones.
   bool has_guessed() const { return has_guessed_; }
 
 private:

@@ -110,7 +110,8 @@ private:
   prediction result_;
 };
 
-/// Returns the count that a Loop is given; nullopt if it depends on data or on dims that nobody expects.
+/// Returns the count that a Loop is given; nullopt if it depends on data or on dims that are not among the expected
+/// ones.
 std::optional<int64_t> given_trips(const plan& p, value_id count) {
   const value& v = p.program->values[count];
   if (v.constant && volume(v.constant->dims) == 1)

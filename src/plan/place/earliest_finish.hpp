@@ -67,7 +67,7 @@ public:
   }
   /// Places a task on a device that may run it.
   void place_on(task_id n, uint32_t d) { put(n, d, slot_on(n, d)); }
-  /// Places it there not before `start`, behind all that the device has.
+  /// Places it there not before `start`, after all that the device has.
   void append(task_id n, uint32_t d, double start);
 
   /// Returns when device `d` has all that a task reads, and when it has done all that it was given.

@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// The graph as it was, and the one that comes to be: `add` puts a node behind those before.
+/// The graph as it was, and the one that comes to be: `add` appends a node.
 class graph_rebuild {
 protected:
   graph_rebuild(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices)

@@ -60,9 +60,9 @@ bool is_spatial(const graph& g, const device_info& device, const node& n) {
 
 /// Whether operand `v` of an elementwise node or concatenation has the output's layout; the others stay plain.
 ///
-/// Dims that are written differently may still be equal once they are bound, and an operand that is no broadcast then
-/// should are laid out like the output. So whatever has the output's rank follows, unless it is certain to be repeated
-/// or is a constant.
+/// Dims that are written differently may still be equal once they are bound, and then an operand that is not
+/// broadcast should have the output's layout. So each operand of the output's rank follows, unless it is certain to be
+/// repeated or is a constant.
 bool follows_output(const graph& g, const node& n, value_id v) {
   const value &in = g.values[v], &out = g.values[n.outputs[0]];
   if (n.def->layouts == layout_support::joining || in.dims == out.dims)

@@ -10,8 +10,8 @@
 namespace troupe {
 namespace {
 
-/// Brings nodes that do next to no work to the device that makes and reads their values, if that is no GPU: a view or
-/// shape arithmetic between two nodes of such a device is not worth an upload and a download.
+/// Brings nodes that do next to no work to the device that makes and reads their values, if that is not a GPU: a view
+/// or shape arithmetic between two nodes of such a device is not worth an upload and a download.
 class round_trip_saver {
 public:
   explicit round_trip_saver(placement_problem& problem) : problem_(problem) {}

@@ -83,7 +83,7 @@ plan_options options_without_bodies(const graph& program, plan_options options);
 /// Returns the options with those pins only that hold for some node of a body, or of the bodies in it.
 plan_options options_for_body(const graph& body, plan_options options);
 
-/// Returns whether `text` matches `pattern`: '*' stands for any text, '?' for any character.
+/// Returns whether `text` matches `pattern`: '*' matches any text, '?' any character.
 bool matches(std::string_view pattern, std::string_view text);
 
 } // namespace troupe

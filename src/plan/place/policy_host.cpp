@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-/// What policies may say went wrong; all else is a wrong argument of whoever named the policy.
+/// What policies may say went wrong; all else is a wrong argument of the caller, who named the policy.
 errc code_of(int32_t reported, bool built_in) {
   const auto code = static_cast<errc>(reported);
   const bool is_known =

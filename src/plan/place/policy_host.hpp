@@ -29,7 +29,7 @@ protected:
   policy_host();
   ~policy_host() = default;
 
-  /// Answers a question about the host behind `context`, a `Host`; `otherwise` if it throws.
+  /// Answers a question about `context`, which is a `Host`; `otherwise` if it throws.
   template <class Host, class Answer, class Ask>
   static Answer answered(void* context, Answer otherwise, Ask&& ask) noexcept {
     Host& host = *static_cast<Host*>(static_cast<policy_host*>(context));

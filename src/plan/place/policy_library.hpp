@@ -11,7 +11,7 @@ namespace troupe {
 class policy_library {
 public:
   /// Loads a file. Throws `errc::io` if it cannot be read, `errc::invalid_argument`, naming the file and what to do, if
-  /// it is no plug-in of this version, or has a name that cannot be.
+  /// it is not a plug-in of this version, or has a name that cannot be.
   static std::shared_ptr<const policy_library> open(const std::filesystem::path& file);
 
   const std::string& name() const { return name_; }

@@ -10,7 +10,7 @@
 namespace troupe {
 
 /// What stages cost on one device. A stage takes the nodes from cut `a` to cut `b`, a < b; cut `c` is before node `c`,
-/// the last one behind all nodes. It takes `end[b] - begin[a]` seconds, and `stage_costs::network` more if the stage
+/// the last one after all nodes. It takes `end[b] - begin[a]` seconds, and `stage_costs::network` more if the stage
 /// before is on another host.
 struct device_stages {
   std::vector<double> end;   // by cut: seconds of the nodes before it, and of sending what crosses it

@@ -3,9 +3,9 @@
 // CPUs have no fast kernels for the two, and converting around each node would cost as much memory traffic as the work.
 // So a value between two nodes that compute on such a device is float32 there, and explicit Casts stand wherever the
 // two types meet. What leaves the region is rounded to the type that the model states: graph outputs, values that cross
-// devices, segments' symbols, and operands of nodes whose results are no such floats (a comparison, a Cast, an index of
-// the largest): these decide by what the model says they see. Nodes that only move elements take them as they come: no
-// table is widened to look up a row of it. Weights are widened by their recipes, once a device.
+// devices, segments' symbols, and operands of nodes whose results are not such floats (a comparison, a Cast, an index
+// of the largest): these decide by what the model says they see. Nodes that only move elements take them as they come:
+// no table is widened to look up a row of it. Weights are widened by their recipes, once a device.
 //
 // Results have at most the roundings that the model states, mostly fewer; and nothing overflows in between.
 #pragma once

@@ -35,7 +35,7 @@ std::string similar_names(std::span<const std::string> names, std::string_view p
 /// Why a node is where it is.
 struct placement_reason {
   std::string text;
-  /// Whether it is the policy's doing alone: what nobody has to be told node by node.
+  /// Whether it is the policy's doing alone, which a reader does not need to be told node by node.
   bool ordinary = false;
 };
 

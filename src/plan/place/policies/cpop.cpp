@@ -15,7 +15,7 @@
 namespace troupe {
 namespace {
 
-/// Returns one longest path, from a task that waits for none to one that nobody waits for.
+/// Returns one longest path, from a task without predecessors to one without successors.
 std::vector<task_id> critical_path(const scheduling_problem& problem, std::span<const double> priority) {
   std::vector<task_id> path;
   task_id at = policy_none;

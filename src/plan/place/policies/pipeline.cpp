@@ -61,7 +61,7 @@ private:
   uint32_t host(uint32_t d) const { return problem_.device(d).host; }
   double bytes(uint32_t v) const { return static_cast<double>(problem_.bytes(v)); }
 
-  /// Each value crosses the cuts from behind its producer to before its last reader.
+  /// Each value crosses the cuts after its producer and before its last reader.
   void find_crossings() {
     std::vector<crossing> change(crossings_.size() + 1);
     for (uint32_t v = 0; v < problem_.value_count(); ++v) {
