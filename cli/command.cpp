@@ -114,7 +114,7 @@ void write_file(const std::filesystem::path& file, std::string_view text, std::s
 
 void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs) {
   for (const auto& [name, value] : outputs)
-    if (holds_objects(value.type())) // NumPy has no sequences, and no texts but Python's
+    if (holds_objects(value.type())) // NumPy has no sequences, and no strings but Python's
       write_pb(folder / (file_name(name) + ".pb"), name, value);
     else
       write_npy(folder / (file_name(name) + ".npy"), value);

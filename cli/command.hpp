@@ -128,7 +128,7 @@ named_tensors given_inputs(const session& model, const model_options& options);
 /// Returns the bytes that e.g. "2GiB", "500MB" or "4096" says; throws `errc::invalid_argument`, naming `option`.
 int64_t parse_bytes(std::string_view text, std::string_view option);
 
-/// Writes each output to NAME.npy, texts, sequences and optionals to NAME.pb, in a folder that is there. Throws
+/// Writes each output to NAME.npy, strings, sequences and optionals to NAME.pb, in a folder that is there. Throws
 /// `errc::io`.
 void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs);
 

@@ -114,7 +114,7 @@ void add_run(CLI::App& app) {
   command->option_defaults()->group("Output");
   command
       ->add_option("--output", args->output,
-                   "Folder to write the outputs to, as NAME.npy (texts, sequences and optionals: NAME.pb)")
+                   "Folder to write the outputs to, as NAME.npy (strings, sequences and optionals: NAME.pb)")
       ->type_name("FOLDER");
   command->option_defaults()->group("Options");
   command->add_option("--timeout", args->timeout_s, "Seconds after which the run fails (default: no limit)")

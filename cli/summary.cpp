@@ -20,14 +20,14 @@ std::array<std::pair<const char*, const cache_stats*>, 3> caches_of(const sessio
 
 namespace {
 
-/// Returns the first texts of a tensor, long ones cut.
-std::vector<std::string> first_texts(const tensor& t, size_t keep) {
+/// Returns the first strings of a tensor, long ones cut.
+std::vector<std::string> first_strings(const tensor& t, size_t keep) {
   constexpr size_t longest = 200; // bytes
   const auto all = t.values<std::string>();
-  std::vector<std::string> texts;
+  std::vector<std::string> strings;
   for (size_t i = 0; i < std::min(keep, all.size()); ++i)
-    texts.push_back(all[i].size() > longest ? all[i].substr(0, longest) + "…" : all[i]);
-  return texts;
+    strings.push_back(all[i].size() > longest ? all[i].substr(0, longest) + "…" : all[i]);
+  return strings;
 }
 
 } // namespace
@@ -65,7 +65,7 @@ summary summarise(const tensor& t, size_t keep) {
 std::string summary_text(const tensor& t) {
   constexpr size_t shown = 3;
   if (t.type() == dtype::string)
-    return fmt::format("[\"{}\"{}", fmt::join(first_texts(t, shown), "\", \""),
+    return fmt::format("[\"{}\"{}", fmt::join(first_strings(t, shown), "\", \""),
                        t.size() > int64_t{shown} ? ", …]" : "]");
   if (!can_summarise(t))
     return "";
@@ -82,7 +82,7 @@ std::string summary_text(const tensor& t) {
 nlohmann::json summary_json(const tensor& t, size_t keep) {
   nlohmann::json j{{"type", to_string(t.type())}, {"dims", t.dims()}};
   if (t.type() == dtype::string)
-    j["first"] = first_texts(t, keep);
+    j["first"] = first_strings(t, keep);
   if (!can_summarise(t))
     return j;
   const summary s = summarise(t, keep);

@@ -175,7 +175,7 @@ float activate(uint code, float x, float alpha, float beta) {
   }
   if (code == scalar_sigmoid)
     return exact_sigmoid(x);
-  if (code == scalar_tangent_h)
+  if (code == scalar_tanh)
     return exact_tanh(x);
   if (code == scalar_hard_swish || code == scalar_hard_sigmoid) {
     const bool swish = code == scalar_hard_swish;

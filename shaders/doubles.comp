@@ -45,13 +45,13 @@ precise double apply(double a, double b, double c) {
     case scalar_minimum: return inputs < 3u ? least(a, b) : least(least(a, b), c);
     case scalar_maximum: return inputs < 3u ? most(a, b) : most(most(a, b), c);
     case scalar_negate: return -a;
-    case scalar_absolute: return abs(a);
+    case scalar_abs: return abs(a);
     case scalar_reciprocal: return 1.0lf / a;
-    case scalar_square_root: return a < 0.0lf ? double_nan : sqrt(a);
-    case scalar_exponential: return exact_exp(a);
-    case scalar_logarithm: return exact_log(a);
+    case scalar_sqrt: return a < 0.0lf ? double_nan : sqrt(a);
+    case scalar_exp: return exact_exp(a);
+    case scalar_log: return exact_log(a);
     case scalar_floor: return floor(a);
-    case scalar_ceiling: return ceil(a);
+    case scalar_ceil: return ceil(a);
     case scalar_relu: return exact_isnan(a) ? a : (a < 0.0lf ? 0.0lf : a);
     case scalar_sigmoid: return 1.0lf / (1.0lf + exact_exp(-a));
     case scalar_clip: return limited(a, b, c);

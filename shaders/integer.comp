@@ -90,14 +90,14 @@ A apply(A a, A b, A c) {
     case scalar_subtract: return a - b;
     case scalar_multiply: return a * b;
     case scalar_divide: return quotient(a, b);
-    case scalar_power: return raised(a, b);
+    case scalar_pow: return raised(a, b);
     case scalar_modulo: return modulo(a, b);
     case scalar_truncated_modulo: return remainder(a, b);
     case scalar_minimum: return operands < 3u ? smaller(a, b) : smaller(smaller(a, b), c);
     case scalar_maximum: return operands < 3u ? larger(a, b) : larger(larger(a, b), c);
     case scalar_clip: return smaller(larger(a, b), c);
     case scalar_negate: return A(0) - a;
-    case scalar_absolute: return is_negative(a) ? A(0) - a : a;
+    case scalar_abs: return is_negative(a) ? A(0) - a : a;
     case scalar_sign: return a == A(0) ? a : (is_negative(a) ? A(0) - A(1) : A(1));
     case scalar_relu: return is_negative(a) ? A(0) : a;
     case scalar_leaky_relu: return is_negative(a) ? a * b : a;

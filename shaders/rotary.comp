@@ -1,5 +1,5 @@
 #version 450
-// Rotary position embedding: pairs of elements of every head are rotated by angles that depend on the position.
+// Rotary position embedding (RoPE): pairs of elements of every head are rotated by angles that depend on the position.
 //
 // An invocation rotates one pair (four neighbouring ones as VECTORS) or copies one element that is not rotated. It
 // reads both elements before it writes them, so that Y may be X.

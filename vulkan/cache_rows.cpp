@@ -36,10 +36,10 @@ row_steps append_rows(const bound_plan& bound, const cache_append& append) {
   const dtype type = program.values[append.past].type;
   const int64_t words = row_words(type, past), batch = past[0], heads = past[1],
                 rows = bound.dims[append.present][2] - past[2];
-  const bool behind = heads_behind(program.nodes[append.node].attrs, "new_layout");
+  const bool bshd = is_bshd(program.nodes[append.node].attrs, "new_layout");
   row_steps copy{{words, heads, batch, rows}, {}, steps_of(type, past, cache_order::rows_first, past[2])};
   copy.from =
-      behind ? shader::uvec4{0, words, rows * heads * words, heads * words} : steps_of(type, fresh, cache_order::usual);
+      bshd ? shader::uvec4{0, words, rows * heads * words, heads * words} : steps_of(type, fresh, cache_order::usual);
   return copy;
 }
 

@@ -1,4 +1,4 @@
-// Pairs of texts, as several functions take and give them.
+// Pairs of strings, as several functions take and give them.
 #pragma once
 
 #include "compat/onnxruntime/api.hpp"
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-/// Texts by key, in the order of the keys. `keys` and `values` point into `entries`.
+/// Strings by key, in the order of the keys. `keys` and `values` point into `entries`.
 struct OrtKeyValuePairs {
   std::map<std::string, std::string> entries;
   std::vector<const char*> keys, values;

@@ -106,7 +106,7 @@ std::vector<std::string> parts_of(std::string_view text) {
   return all;
 }
 
-/// Options with equal texts open equal devices.
+/// Options with equal strings open equal devices.
 std::string key_of(const engine_options& o) {
   std::string text;
   const auto add = [&text](std::string_view part) { text.append(part).append(1, '\n'); };

@@ -20,7 +20,7 @@
 
 namespace troupe::ort {
 
-/// Texts by key, as the client's config entries are.
+/// Strings by key, as the client's config entries are.
 using config_entries = std::map<std::string, std::string>;
 
 /// Numbers of threads that a client asks for; 0: as troupe likes.

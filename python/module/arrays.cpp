@@ -44,9 +44,9 @@ shape shape_of(const py::array& array) {
 }
 
 /// str objects become UTF-8, bytes objects stay what they are.
-tensor texts_of(const py::array& array, const std::string& name) {
-  tensor texts(dtype::string, shape_of(array));
-  auto* next = texts.mutable_data<std::string>();
+tensor strings_of(const py::array& array, const std::string& name) {
+  tensor strings(dtype::string, shape_of(array));
+  auto* next = strings.mutable_data<std::string>();
   for (py::handle item : array.attr("ravel")().attr("tolist")()) {
     if (!py::isinstance<py::str>(item) && !py::isinstance<py::bytes>(item))
       throw error(errc::invalid_input, "input '" + name +
@@ -55,7 +55,7 @@ tensor texts_of(const py::array& array, const std::string& name) {
     *next++ = item.cast<std::string>();
     bytes.copied += next[-1].size();
   }
-  return texts;
+  return strings;
 }
 
 /// An array of what the caller gave as the input called `name`.
@@ -123,7 +123,7 @@ tensor copy_of(const tensor& value) {
 tensor tensor_of(py::handle object, const std::string& name, bool copy) {
   py::array array = to_array(object, name);
   if (is_text(array))
-    return texts_of(array, name);
+    return strings_of(array, name);
   const dtype type = type_of(array.dtype());
   if (type == dtype::undefined)
     throw error(errc::invalid_input,
@@ -156,7 +156,7 @@ py::array array_of(const tensor& value, const std::string& name, bool copy) {
 py::array bits_of_tensor(const tensor& value) {
   const int bits = troupe::bits_of(value.type());
   if (bits == 0)
-    throw error(errc::unsupported, "texts have no bits of their own: numpy() gives them");
+    throw error(errc::unsupported, "strings have no bits of their own: numpy() gives them");
   const bool packed = bits < 8;
   const py::dtype type("u" + std::to_string(packed ? 1 : bits / 8));
   if (packed)

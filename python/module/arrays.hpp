@@ -14,9 +14,9 @@ namespace troupe::python {
 /// Bytes that went between Python and troupe so far.
 struct copy_counters {
   uint64_t borrowed_bytes = 0;   // inputs whose memory runs have read where it was
-  uint64_t copied_bytes = 0;     // inputs that were not in C order, aligned, of this machine's byte order; or texts
+  uint64_t copied_bytes = 0;     // inputs that were not in C order, aligned, of this machine's byte order; or strings
   uint64_t handed_bytes = 0;     // outputs that Python got as they are
-  uint64_t copied_out_bytes = 0; // outputs that share memory with something else; or texts
+  uint64_t copied_out_bytes = 0; // outputs that share memory with something else; or strings
 };
 copy_counters counters();
 
@@ -25,7 +25,7 @@ copy_counters counters();
 /// Throws `errc::invalid_input`, naming `name`.
 tensor tensor_of(py::handle object, const std::string& name, bool copy = false);
 
-/// Returns an array over a tensor's memory, which it keeps alive; of a copy of it if `copy`. Texts become an array of
+/// Returns an array over a tensor's memory, which it keeps alive; of a copy of it if `copy`. Strings become an array of
 /// str objects. Throws `errc::unsupported` for types that NumPy does not have, naming `name`.
 py::array array_of(const tensor& value, const std::string& name, bool copy);
 

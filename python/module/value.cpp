@@ -57,7 +57,7 @@ void assign(value& to, const value& from) {
 void copy_to(const value& from, uintptr_t address) {
   const tensor bytes = from.fetch();
   if (bytes.type() == dtype::string || address == 0)
-    throw error(errc::invalid_argument, "a buffer for an output has an address, and no texts");
+    throw error(errc::invalid_argument, "a buffer for an output has an address, and no strings");
   if (bytes.bytes() > 0)
     // NOLINTNEXTLINE(performance-no-int-to-ptr): in Python addresses are numbers
     std::memcpy(reinterpret_cast<void*>(address), bytes.data(), static_cast<size_t>(bytes.bytes()));
@@ -67,7 +67,7 @@ void copy_to(const value& from, uintptr_t address) {
 value at_address(uintptr_t address, int onnx_type, shape dims) {
   const dtype type = checked_type(onnx_type);
   if (type == dtype::string || address == 0)
-    throw error(errc::invalid_argument, "a buffer for an input has an address, and no texts");
+    throw error(errc::invalid_argument, "a buffer for an input has an address, and no strings");
   volume(dims);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): in Python addresses are numbers
   return {.host = {type, std::move(dims), nullptr, reinterpret_cast<const void*>(address)}};

@@ -151,7 +151,7 @@ private:
   void cap(float* line, int64_t count) const {
     for (int64_t t = 0; t < count; ++t)
       line[t] /= z_.softcap;
-    fast::activate({.code = scalar_code::tangent_h}, line, line, count);
+    fast::activate({.code = scalar_code::tanh}, line, line, count);
     for (int64_t t = 0; t < count; ++t)
       line[t] *= z_.softcap;
   }

@@ -11,9 +11,9 @@ namespace {
 constexpr size_t mask_operand = 3, limit_operand = 6;
 
 /// Of an operand of rank 4 with heads before or after positions, from head `first` on.
-attention_strides strides_of_heads(const shape& dims, bool behind, int64_t first = 0) {
-  const int64_t head = behind ? dims[3] : dims[2] * dims[3];
-  return {dims[1] * dims[2] * dims[3], head, behind ? dims[2] * dims[3] : dims[3], first * head};
+attention_strides strides_of_heads(const shape& dims, bool bshd, int64_t first = 0) {
+  const int64_t head = bshd ? dims[3] : dims[2] * dims[3];
+  return {dims[1] * dims[2] * dims[3], head, bshd ? dims[2] * dims[3] : dims[3], first * head};
 }
 
 void add_past(attention_call& c, const kernel_request& r) {
@@ -45,24 +45,24 @@ bool broadcasts_to(const shape& from, const shape& to) {
 
 attention_call parse_fused_attention(const kernel_request& r) {
   const attributes& attrs = r.call.attrs;
-  const bool q_behind = heads_behind(attrs, "q_layout"), kv_behind = heads_behind(attrs, "kv_layout");
+  const bool q_bshd = is_bshd(attrs, "q_layout"), kv_bshd = is_bshd(attrs, "kv_layout");
   const shape &q = r.inputs[0].dims, &k = r.inputs[1].dims, &v = r.inputs[2].dims;
-  const head_range q_heads = heads_read(attrs, 0, q[q_behind ? 2 : 1]),
-                   k_heads = heads_read(attrs, 1, k[kv_behind ? 2 : 1]),
-                   v_heads = heads_read(attrs, 2, v[kv_behind ? 2 : 1]);
+  const head_range q_heads = heads_read(attrs, 0, q[q_bshd ? 2 : 1]),
+                   k_heads = heads_read(attrs, 1, k[kv_bshd ? 2 : 1]),
+                   v_heads = heads_read(attrs, 2, v[kv_bshd ? 2 : 1]);
   attention_call c{};
   c.batch = q[0];
   c.heads = q_heads.count;
   c.groups = c.heads / k_heads.count;
-  c.queries = q[q_behind ? 1 : 2];
+  c.queries = q[q_bshd ? 1 : 2];
   c.width = q[3];
   c.value_width = v[3];
   add_past(c, r);
-  c.keys = c.past + k[kv_behind ? 1 : 2];
-  c.q = strides_of_heads(q, q_behind, q_heads.first);
-  c.k = strides_of_heads(k, kv_behind, k_heads.first);
-  c.v = strides_of_heads(v, kv_behind, v_heads.first);
-  c.y = strides_of_heads(r.outputs[0].dims, heads_behind(attrs, "out_layout"));
+  c.keys = c.past + k[kv_bshd ? 1 : 2];
+  c.q = strides_of_heads(q, q_bshd, q_heads.first);
+  c.k = strides_of_heads(k, kv_bshd, k_heads.first);
+  c.v = strides_of_heads(v, kv_bshd, v_heads.first);
+  c.y = strides_of_heads(r.outputs[0].dims, is_bshd(attrs, "out_layout"));
   if (r.has_input(mask_operand))
     c.mask = broadcast_strides(r.inputs[mask_operand].dims, shape{c.batch, c.heads, c.queries, c.keys});
   c.mask_keys = c.keys;

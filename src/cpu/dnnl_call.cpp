@@ -71,7 +71,7 @@ void append_activation(dnnl::post_ops& ops, const activation& act) {
     case scalar_code::relu: return append(algorithm::eltwise_relu);
     case scalar_code::clip: return append(algorithm::eltwise_clip, act.alpha, act.beta);
     case scalar_code::sigmoid: return append(algorithm::eltwise_logistic);
-    case scalar_code::tangent_h: return append(algorithm::eltwise_tanh);
+    case scalar_code::tanh: return append(algorithm::eltwise_tanh);
     case scalar_code::hard_swish: return append(algorithm::eltwise_hardswish, hard_swish_alpha, hard_swish_beta);
     case scalar_code::hard_sigmoid:
       append(algorithm::eltwise_linear, act.alpha, act.beta);

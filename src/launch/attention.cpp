@@ -86,7 +86,7 @@ launch_lists joined_lists(const gpu_call& call, attention_call c, const std::str
   for (const int64_t width : {c.width, c.value_width})
     with_rows.outputs.push_back({.type = call.inputs[0].type, .dims = {c.batch, c.kv_heads, c.keys, width}});
   c.joined = true;
-  c.kv_behind = false;
+  c.kv_bshd = false;
   launch_lists lists = whole_lists(with_rows, c, variant);
   for (launch_list& list : lists) {
     const auto first = word(static_cast<int64_t>(list.scratch.size()));
@@ -122,9 +122,9 @@ launch_lists launch_attention(const gpu_call& call, const attention_call& c) {
 }
 
 /// Dims of an operand in the order batch, heads, positions, width. `heads`: of an operand of rank 3, else 0.
-std::array<int64_t, 4> logical(const shape& dims, bool behind, int64_t heads) {
+std::array<int64_t, 4> logical(const shape& dims, bool bshd, int64_t heads) {
   if (dims.size() == 4)
-    return {dims[0], dims[behind ? 2 : 1], dims[behind ? 1 : 2], dims[3]};
+    return {dims[0], dims[bshd ? 2 : 1], dims[bshd ? 1 : 2], dims[3]};
   if (dims.size() != 3 || heads < 1 || dims[2] % heads != 0)
     fail(errc::invalid_input, "attention: {} does not hold {} heads", to_string(dims), heads);
   return {dims[0], heads, dims[1], dims[2] / heads};
@@ -191,8 +191,8 @@ std::vector<uint32_t> attention_parameters(const gpu_call& call, const attention
                                            uint32_t tile_rows, int64_t groups, int64_t split_keys) {
   const heads_within k_within = c.joined ? heads_within{} : c.k_within,
                      v_within = c.joined ? heads_within{} : c.v_within;
-  const auto k_steps = steps_of(c.kv_heads, c.keys, c.width, c.kv_behind, k_within),
-             v_steps = steps_of(c.kv_heads, c.keys, c.value_width, c.kv_behind, v_within);
+  const auto k_steps = steps_of(c.kv_heads, c.keys, c.width, c.kv_bshd, k_within),
+             v_steps = steps_of(c.kv_heads, c.keys, c.value_width, c.kv_bshd, v_within);
   return words_of(shader::attention{.groups = groups,
                                     .row_blocks = (rows + tile_rows - 1) / tile_rows,
                                     .rows = rows,
@@ -208,10 +208,10 @@ std::vector<uint32_t> attention_parameters(const gpu_call& call, const attention
                                     .causal_offset = static_cast<int>(c.causal_offset),
                                     .scale = c.scale,
                                     .softcap = c.softcap,
-                                    .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind, c.q_within),
+                                    .q_steps = steps_of(c.heads, c.queries, c.width, c.q_bshd, c.q_within),
                                     .k_steps = k_steps,
                                     .v_steps = v_steps,
-                                    .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),
+                                    .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_bshd),
                                     .mask_steps = mask_steps(call, c)});
 }
 
@@ -223,7 +223,7 @@ bool add_attention_outputs(launch_builder& b, const gpu_call& call, const attent
       break;
     const int64_t width = i == 1 ? c.width : c.value_width;
     const int64_t past = c.past, present = c.keys - past;
-    const shader::uvec4 from = steps_of(c.kv_heads, present, width, c.new_behind, i == 1 ? c.k_within : c.v_within);
+    const shader::uvec4 from = steps_of(c.kv_heads, present, width, c.new_bshd, i == 1 ? c.k_within : c.v_within);
     good = good && add_copy(b, call,
                             {.input = i,
                              .output = i,
@@ -266,11 +266,11 @@ void add_attention_join(launch_builder& b, const gpu_call& call, const attention
                                                 .queries = c.queries,
                                                 .kv_heads = c.kv_heads,
                                                 .sharing = c.heads / c.kv_heads,
-                                                .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind)});
+                                                .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_bshd)});
 }
 
 attention_call fused_attention_call(const gpu_call& call) {
-  const bool q = heads_behind(call.attrs, "q_layout"), kv = heads_behind(call.attrs, "kv_layout");
+  const bool q = is_bshd(call.attrs, "q_layout"), kv = is_bshd(call.attrs, "kv_layout");
   std::array dims{logical(call.inputs[0].dims, q, 0), logical(call.inputs[1].dims, kv, 0),
                   logical(call.inputs[2].dims, kv, 0)};
   const heads_within q_within = choose_heads(call, 0, dims[0]), k_within = choose_heads(call, 1, dims[1]),
@@ -279,9 +279,9 @@ attention_call fused_attention_call(const gpu_call& call) {
   c.q_within = q_within;
   c.k_within = k_within;
   c.v_within = v_within;
-  c.q_behind = q;
-  c.kv_behind = c.new_behind = kv;
-  c.y_behind = heads_behind(call.attrs, "out_layout");
+  c.q_bshd = q;
+  c.kv_bshd = c.new_bshd = kv;
+  c.y_bshd = is_bshd(call.attrs, "out_layout");
   c.scale = call.attrs.real("scale", 1);
   c.causal = call.attrs.integer("is_causal", 0) != 0;
   if (call.has_input(past_key_input))
@@ -309,10 +309,10 @@ launch_lists attention_launches(const gpu_call& call) {
     add_past(call, c);
   if (has_past && (c.past_wide ? joins : !has_past_of(call, call.inputs[0].type)))
     return {};
-  c.q_behind = c.y_behind = flat;
-  c.kv_behind = flat && !joins;
+  c.q_bshd = c.y_bshd = flat;
+  c.kv_bshd = flat && !joins;
   c.joined = joins;
-  c.new_behind = flat;
+  c.new_bshd = flat;
   c.causal_offset = c.past;
   c.limited = call.has_input(6);
   c.softcap = call.attrs.real("softcap", 0.f);

@@ -11,10 +11,10 @@ struct heads_within {
   int64_t before = 0, others = 0;
 };
 
-/// A call, whichever operator it is of; `…_behind`: heads come after positions.
+/// A call, whichever operator it is of; `…_bshd`: heads come after positions.
 struct attention_call {
   int64_t batch, heads, kv_heads, queries, keys, width, value_width;
-  bool q_behind, kv_behind, y_behind;
+  bool q_bshd, kv_bshd, y_bshd;
   float scale;
   bool causal;
   int64_t causal_offset;   // query s sees keys ≤ s + causal_offset
@@ -25,7 +25,7 @@ struct attention_call {
   int64_t past = 0;        // keys of inputs 4 and 5, in front of those of inputs 1 and 2
   bool past_wide = false;  // inputs 4 and 5 are float32 beside float16
   bool past_first = false; // positions of inputs 4 and 5 are before batch and heads
-  bool new_behind = false; // of inputs 1 and 2; `kv_behind` is of joined keys and values
+  bool new_bshd = false;   // of inputs 1 and 2; `kv_bshd` is of joined keys and values
   bool limited = false;    // input 6 says how many keys of each batch element there are
   /// Of inputs 0, 1 and 2.
   heads_within q_within, k_within, v_within;
@@ -34,7 +34,7 @@ struct attention_call {
 };
 
 /// Steps of an operand in elements: batch, head, row; last, where the first of its `heads` begins.
-shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind, heads_within within = {});
+shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool bshd, heads_within within = {});
 
 /// Steps of past keys or values of `width` elements, in the order in which memory has them.
 shader::uvec4 past_steps(const attention_call& c, int64_t width);

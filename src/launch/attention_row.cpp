@@ -223,18 +223,18 @@ int64_t fixed_words_of(const attention_call& c) {
 
 std::vector<uint32_t> few_queries_parameters(const gpu_call& call, const attention_call& c, int64_t split_keys) {
   const int64_t present = c.keys - c.past;
-  const auto k_steps = steps_of(c.kv_heads, present, c.width, c.new_behind, c.k_within),
-             v_steps = steps_of(c.kv_heads, present, c.value_width, c.new_behind, c.v_within);
+  const auto k_steps = steps_of(c.kv_heads, present, c.width, c.new_bshd, c.k_within),
+             v_steps = steps_of(c.kv_heads, present, c.value_width, c.new_bshd, c.v_within);
   return words_of(shader::attention_row{.rows = c.batch * c.heads * c.queries,
                                         .queries = c.queries,
                                         .heads = c.heads,
                                         .sharing = c.heads / c.kv_heads,
                                         .value_width = c.value_width,
                                         .scale = c.scale,
-                                        .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind, c.q_within),
+                                        .q_steps = steps_of(c.heads, c.queries, c.width, c.q_bshd, c.q_within),
                                         .k_steps = k_steps,
                                         .v_steps = v_steps,
-                                        .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),
+                                        .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_bshd),
                                         .keys = c.keys,
                                         .past = c.past,
                                         .split_keys = split_keys,

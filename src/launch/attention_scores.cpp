@@ -5,9 +5,9 @@
 
 namespace troupe {
 
-shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind, heads_within within) {
-  const int64_t all = heads + within.others, head = behind ? width : positions * width;
-  return {all * positions * width, head, behind ? all * width : width, within.before * head};
+shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool bshd, heads_within within) {
+  const int64_t all = heads + within.others, head = bshd ? width : positions * width;
+  return {all * positions * width, head, bshd ? all * width : width, within.before * head};
 }
 
 shader::uvec4 past_steps(const attention_call& c, int64_t width) {
@@ -47,8 +47,8 @@ void add_attention_scores(launch_builder& b, const gpu_call& call, const attenti
                                                .causal_offset = static_cast<int>(c.causal_offset),
                                                .scale = c.scale,
                                                .softcap = c.softcap,
-                                               .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind),
-                                               .k_steps = steps_of(c.kv_heads, c.keys, c.width, c.kv_behind),
+                                               .q_steps = steps_of(c.heads, c.queries, c.width, c.q_bshd),
+                                               .k_steps = steps_of(c.kv_heads, c.keys, c.width, c.kv_bshd),
                                                .mask_steps = mask_steps(call, c)});
 }
 

@@ -131,7 +131,7 @@ launch_lists append_launches(const gpu_call& call) {
   shape rows = call.inputs[1].dims;
   if (rows.size() != 4)
     fail(errc::invalid_input, "Append of new rows {}", to_string(rows));
-  if (heads_behind(call.attrs, "new_layout")) {
+  if (is_bshd(call.attrs, "new_layout")) {
     if (rows[1] != 1 && rows[2] != 1)
       return launch_copies_by(call, "append", append_copies);
     std::swap(rows[1], rows[2]); // one position, or one head: the same bytes

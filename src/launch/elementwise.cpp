@@ -10,13 +10,14 @@ namespace {
 
 constexpr size_t max_inputs = 8, max_single_inputs = 3, max_constants = 16, constant_base = 24, result_base = 8;
 
-/// Functions that shaders/doubles.comp has.
+/// Functions that shaders/doubles.comp has. Qualified: those that <cmath> has too.
 // clang-format off
 constexpr auto double_codes = [] {
   using enum scalar_code;
-  return std::to_array({add, subtract, multiply, divide, minimum, maximum, negate, absolute, reciprocal, square_root, exponential, logarithm,
-                        scalar_code::floor, ceiling, relu, sigmoid, clip, leaky_relu, same, sign, scalar_code::round, thresholded_relu,
-                        softsign, affine});
+  return std::to_array({add, subtract, multiply, divide, minimum, maximum, negate, scalar_code::abs, reciprocal,
+                        scalar_code::sqrt, scalar_code::exp, scalar_code::log, scalar_code::floor, scalar_code::ceil,
+                        relu, sigmoid, clip, leaky_relu, same, sign, scalar_code::round, thresholded_relu, softsign,
+                        affine});
 }();
 // clang-format on
 

@@ -1,4 +1,4 @@
-// troupe.Rotary and RotaryEmbedding: an invocation a pair, or four (shaders/rotary.comp).
+// troupe.Rotary and RotaryEmbedding (RoPE): an invocation a pair, or four (shaders/rotary.comp).
 #include "launch/rotary.hpp"
 #include "launch/launch_rules.hpp"
 #include "ops/head_layout.hpp"
@@ -38,8 +38,8 @@ bool takes_rotary_operands(const operand& x, const operand& cosines, const opera
 rotary_call fused_rotary_call(const gpu_call& call) {
   const shape &whole = call.inputs[0].dims, &cosine = call.inputs[1].dims, &sine = call.inputs[2].dims;
   const std::array<int64_t, 4> x = rotary_dims(call.attrs, whole);
-  const bool behind = rotary_heads_behind(call.attrs, whole.size());
-  const int64_t table = x[behind ? 1 : 2] * x[3];
+  const bool bshd = rotary_is_bshd(call.attrs, whole.size());
+  const int64_t table = x[bshd ? 1 : 2] * x[3];
   for (const shape* angle : {&cosine, &sine})
     if (volume(*angle) != (angle->at(0) == 1 ? 1 : x[0]) * table || angle->at(2) != x[3])
       fail(errc::invalid_input, "rotary embedding: {} does not fit {}", to_string(*angle), to_string(whole));
@@ -47,7 +47,7 @@ rotary_call fused_rotary_call(const gpu_call& call) {
                      .width = x[3],
                      .middle = x[1],
                      .inner = x[2],
-                     .bshd = behind,
+                     .bshd = bshd,
                      .table_rows = cosine[0],
                      .cos_batch = cosine[0] == 1 ? 0 : table,
                      .sin_batch = sine[0] == 1 ? 0 : table,

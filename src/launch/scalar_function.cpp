@@ -121,10 +121,10 @@ launch_lists old_prelu_launches(const gpu_call& call) {
 launch_lists power_launches(const gpu_call& call) {
   const operand& exponent = call.inputs.at(1);
   if (exponent.type == call.inputs[0].type && (types::integers & set_of(exponent.type)))
-    return launch_integers(call, scalar_code::power);
+    return launch_integers(call, scalar_code::pow);
   if (exponent.type == call.inputs[0].type || !exponent.constant || !exponent.constant->leaf.defined())
     return {};
-  return launch_with_number(call, scalar_code::power);
+  return launch_with_number(call, scalar_code::pow);
 }
 
 launch_lists mean_launches(const gpu_call& call) {

@@ -207,7 +207,7 @@ void graph_builder::declare_map(name_scope& s, const onnx::ValueInfoProto& input
   const value held = value_of(map.value_type(), input.name());
   const bool single = !held.dims || held.dims->empty();
   if (key == dtype::undefined || held.type == dtype::undefined || !map.value_type().has_tensor_type() || !single)
-    fail(errc::unsupported, "{} is a map of other than single numbers and texts of stated types",
+    fail(errc::unsupported, "{} is a map of other than single numbers and strings of stated types",
          in_quotes(input.name()));
   for (const auto& [end, type] : {std::pair(map_keys, key), {map_values, held.type}})
     s.target.g.inputs.push_back(

@@ -74,7 +74,7 @@ inline head_range heads_read(const attributes& attrs, size_t i, int64_t heads) {
 
 /// Returns whether attribute `name` puts heads after positions ("bshd"); by default ("bhsd") they come before. Throws
 /// `errc::invalid_model` for other texts.
-inline bool heads_behind(const attributes& attrs, std::string_view name) {
+inline bool is_bshd(const attributes& attrs, std::string_view name) {
   const std::string text = attrs.text(name, "bhsd");
   if (text != "bhsd" && text != "bshd")
     fail(errc::invalid_model, "attribute '{}' is '{}', but must be bhsd or bshd", name, text);
@@ -82,8 +82,8 @@ inline bool heads_behind(const attributes& attrs, std::string_view name) {
 }
 
 /// Returns whether the positions of troupe.Rotary's operand, of that rank, come before its heads.
-inline bool rotary_heads_behind(const attributes& attrs, size_t rank) {
-  return rank == 3 || heads_behind(attrs, "layout");
+inline bool rotary_is_bshd(const attributes& attrs, size_t rank) {
+  return rank == 3 || is_bshd(attrs, "layout");
 }
 
 /// Returns the dims of troupe.Rotary's operand with its heads apart: of rank 3, [B, S, H · D], it has attribute

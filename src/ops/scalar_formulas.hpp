@@ -104,7 +104,7 @@ template <class M> constexpr auto formula<add, M> = [](auto a, auto b) { return 
 template <class M> constexpr auto formula<subtract, M> = [](auto a, auto b) { return wrap(a, b, std::minus()); };
 template <class M> constexpr auto formula<multiply, M> = [](auto a, auto b) { return wrap(a, b, std::multiplies()); };
 template <class M> constexpr auto formula<divide, M> = [](auto a, auto b) { return quotient(a, b); };
-template <class M> constexpr auto formula<power, M> = [](auto a, auto b) { return std::pow(a, b); };
+template <class M> constexpr auto formula<pow, M> = [](auto a, auto b) { return std::pow(a, b); };
 // NaN wins over every number, as in NumPy.
 template <class M> constexpr auto formula<minimum, M> = [](auto a, auto b) { return a < b || a != a ? a : b; };
 template <class M> constexpr auto formula<maximum, M> = [](auto a, auto b) { return a > b || a != a ? a : b; };
@@ -114,22 +114,22 @@ template <class M> constexpr auto formula<negate, M> = [](auto a) {
   else
     return -a;
 };
-template <class M> constexpr auto formula<absolute, M> = [](auto a) {
+template <class M> constexpr auto formula<abs, M> = [](auto a) {
   if constexpr (std::is_integral_v<decltype(a)>)
     return is_negative(a) ? formula<negate, M>(a) : a;
   else
     return std::abs(a);
 };
 template <class M> constexpr auto formula<reciprocal, M> = [](auto a) { return 1 / a; };
-template <class M> constexpr auto formula<square_root, M> = [](auto a) { return std::sqrt(a); };
-template <class M> constexpr auto formula<exponential, M> = [](auto a) { return M::exp(a); };
-template <class M> constexpr auto formula<logarithm, M> = [](auto a) { return std::log(a); };
-template <class M> constexpr auto formula<error_function, M> = [](auto a) { return M::erf(a); };
-template <class M> constexpr auto formula<tangent_h, M> = [](auto a) { return M::tanh(a); };
-template <class M> constexpr auto formula<sine, M> = [](auto a) { return std::sin(a); };
-template <class M> constexpr auto formula<cosine, M> = [](auto a) { return std::cos(a); };
+template <class M> constexpr auto formula<sqrt, M> = [](auto a) { return std::sqrt(a); };
+template <class M> constexpr auto formula<exp, M> = [](auto a) { return M::exp(a); };
+template <class M> constexpr auto formula<log, M> = [](auto a) { return std::log(a); };
+template <class M> constexpr auto formula<erf, M> = [](auto a) { return M::erf(a); };
+template <class M> constexpr auto formula<tanh, M> = [](auto a) { return M::tanh(a); };
+template <class M> constexpr auto formula<sin, M> = [](auto a) { return std::sin(a); };
+template <class M> constexpr auto formula<cos, M> = [](auto a) { return std::cos(a); };
 template <class M> constexpr auto formula<floor, M> = [](auto a) { return std::floor(a); };
-template <class M> constexpr auto formula<ceiling, M> = [](auto a) { return std::ceil(a); };
+template <class M> constexpr auto formula<ceil, M> = [](auto a) { return std::ceil(a); };
 // ln(1 + e^a) without overflow
 template <class M> constexpr auto formula<softplus, M> = [](auto a) {
   return (a > 0 ? a : decltype(a)(0)) + M::log1p(M::exp(-std::abs(a)));
@@ -159,15 +159,15 @@ template <class M> constexpr auto formula<sign, M> = [](auto a) {
 };
 // Halves to even: the default rounding mode, which the program never changes.
 template <class M> constexpr auto formula<round, M> = [](auto a) { return std::nearbyint(a); };
-template <class M> constexpr auto formula<tangent, M> = [](auto a) { return std::tan(a); };
-template <class M> constexpr auto formula<arc_sine, M> = [](auto a) { return std::asin(a); };
-template <class M> constexpr auto formula<arc_cosine, M> = [](auto a) { return std::acos(a); };
-template <class M> constexpr auto formula<arc_tangent, M> = [](auto a) { return std::atan(a); };
-template <class M> constexpr auto formula<sine_h, M> = [](auto a) { return std::sinh(a); };
-template <class M> constexpr auto formula<cosine_h, M> = [](auto a) { return std::cosh(a); };
-template <class M> constexpr auto formula<area_sine_h, M> = [](auto a) { return std::asinh(a); };
-template <class M> constexpr auto formula<area_cosine_h, M> = [](auto a) { return std::acosh(a); };
-template <class M> constexpr auto formula<area_tangent_h, M> = [](auto a) { return std::atanh(a); };
+template <class M> constexpr auto formula<tan, M> = [](auto a) { return std::tan(a); };
+template <class M> constexpr auto formula<asin, M> = [](auto a) { return std::asin(a); };
+template <class M> constexpr auto formula<acos, M> = [](auto a) { return std::acos(a); };
+template <class M> constexpr auto formula<atan, M> = [](auto a) { return std::atan(a); };
+template <class M> constexpr auto formula<sinh, M> = [](auto a) { return std::sinh(a); };
+template <class M> constexpr auto formula<cosh, M> = [](auto a) { return std::cosh(a); };
+template <class M> constexpr auto formula<asinh, M> = [](auto a) { return std::asinh(a); };
+template <class M> constexpr auto formula<acosh, M> = [](auto a) { return std::acosh(a); };
+template <class M> constexpr auto formula<atanh, M> = [](auto a) { return std::atanh(a); };
 template <class M> constexpr auto formula<thresholded_relu, M> = [](auto a, auto alpha) {
   return a > alpha ? a : decltype(a)(0); // so NaN gives 0: the definition compares, and has 0 for the rest
 };

@@ -63,7 +63,7 @@ enum class origin : uint8_t {
   peer,    // to be pulled from another worker
 };
 
-/// A tensor on its way. Strings are counted texts, one after the other (values.hpp).
+/// A tensor on its way. Strings are counted strings, one after the other (values.hpp).
 struct sent_value {
   origin from = origin::message;
   dtype type = dtype::undefined;

@@ -35,7 +35,7 @@ offered_plan outbox::offer(const std::shared_ptr<const plan>& p) {
 }
 
 offered_plan outbox::encode(const plan& p, uint64_t id) {
-  check_texts(*p.program);
+  check_strings(*p.program);
   const auto leaves = std::make_shared<std::unordered_set<hash128>>();
   offered_plan made{.id = id, .encoded = {new_key(), 0}, .leaves = leaves};
   try {

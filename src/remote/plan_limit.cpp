@@ -15,7 +15,7 @@ int64_t text_bytes(const tensor& t) {
 
 } // namespace
 
-void check_texts(const graph& program, int64_t most) {
+void check_strings(const graph& program, int64_t most) {
   std::unordered_set<const weight*> seen;
   int64_t total = 0, longest = -1;
   std::string name;
@@ -31,7 +31,7 @@ void check_texts(const graph& program, int64_t most) {
   }
   if (total > most)
     fail(errc::unsupported,
-         "the model's constant texts have {} bytes, '{}' alone {}: they travel with its plan, which may have {} to a "
+         "the model's constant strings have {} bytes, '{}' alone {}: they travel with its plan, which may have {} to a "
          "worker; run the model on devices of this host (--devices)",
          total, name, longest, most);
 }

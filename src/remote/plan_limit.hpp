@@ -5,11 +5,11 @@
 
 namespace troupe::remote {
 
-/// A plan names its nodes and carries small weights, and texts of any length; no sensible one is longer.
+/// A plan names its nodes and carries small weights, and strings of any length; no sensible one is longer.
 inline constexpr int64_t max_plan_bytes = int64_t{1} << 30;
 
-/// Throws `errc::unsupported` if the texts among a program's weights, which travel with its plan, are more than `most`
-/// bytes: names the longest, and says what to do.
-void check_texts(const graph& program, int64_t most = max_plan_bytes);
+/// Throws `errc::unsupported` if the strings among a program's weights, which travel with its plan, are more than
+/// `most` bytes: names the longest, and says what to do.
+void check_strings(const graph& program, int64_t most = max_plan_bytes);
 
 } // namespace troupe::remote

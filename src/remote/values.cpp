@@ -9,7 +9,7 @@
 namespace troupe::remote {
 namespace {
 
-tensor encode_texts(const tensor& t) {
+tensor encode_strings(const tensor& t) {
   size_t size = 0;
   for (const std::string& text : t.values<std::string>())
     size += sizeof(uint64_t) + text.size();
@@ -24,22 +24,22 @@ tensor encode_texts(const tensor& t) {
   return blob;
 }
 
-tensor decode_texts(shape dims, std::span<const uint8_t> bytes) {
+tensor decode_strings(shape dims, std::span<const uint8_t> bytes) {
   const auto count = static_cast<uint64_t>(volume(dims));
   if (count > bytes.size() / sizeof(uint64_t))
-    fail(errc::invalid_input, "{} bytes cannot hold {} texts", bytes.size(), count);
+    fail(errc::invalid_input, "{} bytes cannot hold {} strings", bytes.size(), count);
   tensor t(dtype::string, std::move(dims));
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t length = 0;
     if (bytes.size() >= sizeof length)
       std::memcpy(&length, bytes.data(), sizeof length);
     if (bytes.size() < sizeof length || length > bytes.size() - sizeof length)
-      fail(errc::invalid_input, "text {} of {} is cut off", i, count);
+      fail(errc::invalid_input, "string {} of {} is cut off", i, count);
     t.mutable_data<std::string>()[i].assign(reinterpret_cast<const char*>(bytes.data() + sizeof length), length);
     bytes = bytes.subspan(sizeof length + length);
   }
   if (!bytes.empty())
-    fail(errc::invalid_input, "{} bytes are left after {} texts", bytes.size(), count);
+    fail(errc::invalid_input, "{} bytes are left after {} strings", bytes.size(), count);
   return t;
 }
 
@@ -54,8 +54,8 @@ tensor with_truth_values(tensor t) {
   return clean;
 }
 
-/// The texts of one value, counted; what takes more than this on its way is an error, before anything is allocated.
-constexpr int64_t max_text_bytes = int64_t{1} << 30;
+/// The strings of one value, counted; what takes more than this on its way is an error, before anything is allocated.
+constexpr int64_t max_string_bytes = int64_t{1} << 30;
 
 /// Throws unless a value is what is expected, and its size what its type and dims say.
 void check(const sent_value& value, const expected_value& expected) {
@@ -68,26 +68,26 @@ void check(const sent_value& value, const expected_value& expected) {
          to_string(value.dims), value.size);
   if (value.type != dtype::string || value.from == origin::message)
     return;
-  if (value.size > max_text_bytes)
+  if (value.size > max_string_bytes)
     fail(errc::unsupported,
-         "{} texts take {} bytes on their way to another host, at most {} can: pin the nodes that make and read them "
+         "{} strings take {} bytes on their way to another host, at most {} can: pin the nodes that make and read them "
          "to one host",
-         elements, value.size, max_text_bytes);
+         elements, value.size, max_string_bytes);
   if (value.size < 0 || value.size / static_cast<int64_t>(sizeof(uint64_t)) < elements)
-    fail(errc::invalid_input, "{} bytes cannot hold {} texts", value.size, elements);
+    fail(errc::invalid_input, "{} bytes cannot hold {} strings", value.size, elements);
 }
 
 } // namespace
 
 tensor to_blob(const tensor& t) {
   if (t.type() == dtype::string)
-    return encode_texts(t);
+    return encode_strings(t);
   return {dtype::uint8, {t.bytes()}, std::make_shared<tensor>(t), t.data()};
 }
 
 tensor from_blob(dtype type, shape dims, const tensor& blob) {
   if (type == dtype::string)
-    return decode_texts(std::move(dims), blob.values<uint8_t>());
+    return decode_strings(std::move(dims), blob.values<uint8_t>());
   if (const int64_t wanted = bytes_of(type, volume(dims)); wanted != blob.bytes())
     fail(errc::invalid_input, "a value of type {} and shape {} came with {} bytes instead of {}", to_string(type),
          to_string(dims), blob.bytes(), wanted);

@@ -7,7 +7,8 @@
 
 namespace troupe::remote {
 
-/// Returns a tensor's bytes as a tensor of uint8; those of strings are counted texts, all others share memory with `t`.
+/// Returns a tensor's bytes as a tensor of uint8; those of strings are counted strings, all others share memory with
+/// `t`.
 tensor to_blob(const tensor& t);
 
 /// Returns the tensor that `to_blob` made a blob of; shares its memory, except for strings. Throws

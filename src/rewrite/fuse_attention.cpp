@@ -229,7 +229,7 @@ std::optional<joined_heads> joined_from(const graph_editor& e, value_id v) {
 
 bool take_cache_apart(graph_editor& e, node_id n) {
   const node attention = e.at(n);
-  if (attention.inputs.size() > 4 || heads_behind(attention.attrs, "kv_layout"))
+  if (attention.inputs.size() > 4 || is_bshd(attention.attrs, "kv_layout"))
     return false;
   const auto k = joined_from(e, attention.inputs[1]), v = joined_from(e, attention.inputs[2]);
   if (!k || !v || !((*e.val(k->past).dims)[2] == (*e.val(v->past).dims)[2]) || !has_vector_rows(e, k->past) ||
@@ -248,7 +248,7 @@ bool take_cache_apart(graph_editor& e, node_id n) {
 /// New keys and values beside a cache need no head transposes.
 bool take_transposes(graph_editor& e, node_id n) {
   const node attention = e.at(n);
-  if (attention.inputs.size() <= 4 || heads_behind(attention.attrs, "kv_layout"))
+  if (attention.inputs.size() <= 4 || is_bshd(attention.attrs, "kv_layout"))
     return false;
   const head_operand k = heads_of(e, attention.inputs[1]), v = heads_of(e, attention.inputs[2]);
   if (!k.bshd || !v.bshd)

@@ -34,7 +34,7 @@ std::optional<translated> translate(const graph_editor& e, const node& n) {
   const auto call = scalar_call_of(e, n);
   if (!call || !joins_chains(call->code))
     return std::nullopt;
-  if (call->code == scalar_code::power && is_scalar(e, n.inputs[1], 2))
+  if (call->code == scalar_code::pow && is_scalar(e, n.inputs[1], 2))
     return translated{scalar_code::multiply, {n.inputs[0], n.inputs[0]}, {}};
   return translated{call->code, {n.inputs.begin(), n.inputs.begin() + call->values}, call->numbers};
 }

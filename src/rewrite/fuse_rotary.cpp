@@ -1,4 +1,4 @@
-// Rotary position embedding: x · cos + concat(−x[…, D/2:], x[…, :D/2]) · sin becomes troupe.Rotary, ahead of the
+// Rotary position embedding (RoPE): x · cos + concat(−x[…, D/2:], x[…, :D/2]) · sin becomes troupe.Rotary, ahead of the
 // transpose that brings the heads forward (which attention then absorbs).
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"

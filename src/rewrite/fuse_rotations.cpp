@@ -1,6 +1,6 @@
-// Rotary embedding of projections' results becomes part of troupe.Projections, which turns queries and keys where it
-// makes them: no dispatch of its own in a decoder's step. A result is rotated as [batch, positions, heads · width] by
-// RotaryEmbedding, or by troupe.Rotary after the Reshape that takes its heads apart.
+// Rotary embedding (RoPE) of projections' results becomes part of troupe.Projections, which turns queries and keys
+// where it makes them: no dispatch of its own in a decoder's step. A result is rotated as [batch, positions, heads ·
+// width] by RotaryEmbedding, or by troupe.Rotary after the Reshape that takes its heads apart.
 #include "graph/bodies.hpp"
 #include "ops/composed/projections.hpp"
 #include "ops/head_layout.hpp"
@@ -40,9 +40,9 @@ std::optional<rotation> rotary_behind(const graph_editor& e, node_id n, const sy
   if (!dims || dims->size() != 4 || !((*dims)[0] == rows[0]))
     return std::nullopt;
   // [B, H, 1, D] has its elements in the order of [B, 1, H, D]
-  const bool behind = heads_behind(e.at(at).attrs, "layout");
-  const dim &positions = (*dims)[behind ? 1 : 2], &count = (*dims)[behind ? 2 : 1];
-  if (!(positions == rows[1]) || (!behind && !positions.is(1)) || !count.is_constant())
+  const bool bshd = is_bshd(e.at(at).attrs, "layout");
+  const dim &positions = (*dims)[bshd ? 1 : 2], &count = (*dims)[bshd ? 2 : 1];
+  if (!(positions == rows[1]) || (!bshd && !positions.is(1)) || !count.is_constant())
     return std::nullopt;
   return rotation{at, count.constant(), {e.at(at).inputs[1], e.at(at).inputs[2]}};
 }

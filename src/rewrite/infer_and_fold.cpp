@@ -33,7 +33,7 @@ struct folded_outputs {
   std::vector<dtype> types; // undefined if the output is absent
   std::vector<shape> dims;
   int64_t bytes = 0, largest = 0, count = 0;
-  /// Whether one's size is not known: its dims come from the data, or it holds texts.
+  /// Whether one's size is not known: its dims come from the data, or it holds strings.
   bool open = false;
 };
 
@@ -54,7 +54,7 @@ folded_outputs outputs_of(const graph& g, const node& n) {
   return found;
 }
 
-/// Returns the bytes of a tensor, those of its texts included.
+/// Returns the bytes of a tensor, those of its strings included.
 int64_t bytes_in(const tensor& t) {
   int64_t bytes = t.bytes();
   if (t.type() == dtype::string)
@@ -63,7 +63,7 @@ int64_t bytes_in(const tensor& t) {
   return bytes;
 }
 
-/// Returns the bytes of a node's operands; those of texts are counted if there are few.
+/// Returns the bytes of a node's operands; those of strings are counted if there are few.
 int64_t read_bytes(const graph& g, const node& n) {
   int64_t sum = 0;
   for (value_id v : n.inputs) {
@@ -71,8 +71,8 @@ int64_t read_bytes(const graph& g, const node& n) {
       continue;
     const weight& w = *g.values[v].constant;
     const int64_t bytes = bytes_of(w.type, volume(w.dims));
-    const bool count_texts = w.type == dtype::string && !w.step && bytes <= limits::open_input_bytes;
-    sum = checked_add(sum, count_texts ? bytes_in(w.leaf) : bytes);
+    const bool count_strings = w.type == dtype::string && !w.step && bytes <= limits::open_input_bytes;
+    sum = checked_add(sum, count_strings ? bytes_in(w.leaf) : bytes);
   }
   return sum;
 }

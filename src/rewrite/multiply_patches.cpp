@@ -1,7 +1,7 @@
 // Convolutions that cut an image of few channels into patches (the first layer of vision transformers) become products
-// of the patches by the filters. A GPU's convolution gathers each of the three channels of a pixel alone; a copy that
-// lays the patches out as rows costs a fraction of that, and the product leaves its rows as what follows wants them:
-// the Reshape and Transpose of a transformer's tokens vanish.
+// of the patches by the filters: im2col, of patches that do not overlap. A GPU's convolution gathers each of the three
+// channels of a pixel alone; a copy that lays the patches out as rows costs a fraction of that, and the product leaves
+// its rows as what follows wants them: the Reshape and Transpose of a transformer's tokens vanish.
 //
 //   Conv(x [N, C, H, W], w [O, C, h, w]) with strides h and w, no padding
 //     = Reshape(Transpose(MatMul(patches [N, H/h · W/w, C · h · w], wᵀ)), [N, O, H/h, W/w])

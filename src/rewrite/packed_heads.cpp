@@ -129,8 +129,7 @@ std::array<std::optional<packed_part>, 3> parts_of(const graph_editor& e, const 
   std::array<std::optional<packed_part>, 3> parts;
   for (size_t i = 0; i < parts.size(); ++i) {
     const auto& dims = e.val(attention.inputs[i]).dims;
-    if (!dims || dims->size() != 4 || !heads_behind(attention.attrs, layouts[i]) ||
-        attention.attrs.has(head_attributes[i]))
+    if (!dims || dims->size() != 4 || !is_bshd(attention.attrs, layouts[i]) || attention.attrs.has(head_attributes[i]))
       continue;
     parts[i] = part_of(e, attention.inputs[i]);
     if (parts[i] && !is_whole_heads(*parts[i], *dims))

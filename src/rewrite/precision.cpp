@@ -39,7 +39,7 @@ bool outgrows_float16(const node& n) {
   const elementwise_program program = parse_elementwise(n.attrs, n.inputs.size());
   const elementwise_step& last = program.steps.back();
   const bool square = last.code == scalar_code::multiply && last.a == last.b;
-  return square || last.code == scalar_code::exponential || last.code == scalar_code::power ||
+  return square || last.code == scalar_code::exp || last.code == scalar_code::pow ||
          std::any_of(program.constants.begin(), program.constants.end(),
                      [](float c) { return std::isfinite(c) && std::abs(c) > largest_float16; });
 }

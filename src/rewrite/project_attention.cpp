@@ -36,9 +36,9 @@ node_id attention_of(const graph_editor& e, value_id rows) {
   if (n < 0 || !is_own(e.at(n), "Attention") || !e.val(heads).dims)
     return -1;
   const symbolic_shape &apart = *e.val(heads).dims, &together = *e.val(rows).dims;
-  const bool behind = heads_behind(e.at(n).attrs, "out_layout");
-  const dim &positions = apart[behind ? 1 : 2], &count = apart[behind ? 2 : 1], &width = apart[3];
-  const bool in_order = behind || positions.is(1); // [B, H, 1, D] is in memory as [B, 1, H, D]
+  const bool bshd = is_bshd(e.at(n).attrs, "out_layout");
+  const dim &positions = apart[bshd ? 1 : 2], &count = apart[bshd ? 2 : 1], &width = apart[3];
+  const bool in_order = bshd || positions.is(1); // [B, H, 1, D] is in memory as [B, 1, H, D]
   const bool joins = in_order && apart[0] == together[0] && positions == together[1] && count.is_constant() &&
                      width.is_constant() && together[2].is(checked_mul(count.constant(), width.constant()));
   return joins ? n : -1;

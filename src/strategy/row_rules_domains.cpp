@@ -43,7 +43,7 @@ row_axes blocks_repeats(const row_call& c) {
   return {0};
 }
 
-/// Texts [n, tokens] with what was before each; multipliers and sizes are for all.
+/// Rows of tokens, [n, tokens], with the tokens before each row; multipliers and sizes are for all.
 row_axes hashes_ngrams(const row_call& c) {
   constexpr size_t past = 3;
   c.others_are_shared({0, past});

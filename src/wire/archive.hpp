@@ -6,7 +6,7 @@
 //   std::vector<uint8_t> bytes = encode(speed);
 //   link_speed same = decode<link_speed>(bytes);
 //
-// `a(…)` takes numbers, booleans, enumerators, texts, optionals, pairs, arrays, vectors, maps, variants and structs
+// `a(…)` takes numbers, booleans, enumerators, strings, optionals, pairs, arrays, vectors, maps, variants and structs
 // that have a `visit` in their own namespace or in this one. Numbers are little endian, counts have 32 bits.
 //
 // Bytes come from other hosts and may be anything. Reading throws `errc::invalid_input`, saying what and at which byte;

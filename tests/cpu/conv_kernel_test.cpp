@@ -248,7 +248,7 @@ TEST_CASE("the mean of a large plane is as exact as a float", "[cpu]") {
 
 TEST_CASE("a fused activation of -inf is what the reference says", "[cpu]") {
   for (const scalar_code code : {scalar_code::relu, scalar_code::clip, scalar_code::leaky_relu, scalar_code::sigmoid,
-                                 scalar_code::tangent_h, scalar_code::hard_sigmoid, scalar_code::gelu})
+                                 scalar_code::tanh, scalar_code::hard_sigmoid, scalar_code::gelu})
     for (const int64_t filters : {1, 3, 32})
       for (const layout l : {layout::plain, layout::channels_last}) {
         INFO(function_of(code).name << ", filters " << filters << (l == layout::plain ? " plain" : " channels-last"));

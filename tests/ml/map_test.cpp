@@ -210,7 +210,7 @@ TEST_CASE("Maps are refused where no operator takes them", "[loader][ml][A7]") {
                g.mutable_input(0)->mutable_type()->mutable_map_type()->mutable_value_type()->mutable_sequence_type();
              }),
              Contains("'x' is a"));
-  CHECK_THAT(refused(as_it_is, 0), Contains("'x' is a map of other than single numbers and texts"));
+  CHECK_THAT(refused(as_it_is, 0), Contains("'x' is a map of other than single numbers and strings"));
   CHECK_THAT(refused(as_it_is, onnx::TensorProto::FLOAT, 0), Contains("'x' is a map of other than"));
   CHECK_THAT(refused(as_it_is, onnx::TensorProto::FLOAT, 77), Contains("element type 77"));
   CHECK_THAT(refused([](onnx::GraphProto& g) { set_tensor_type(*g.mutable_input(0), "x", {"n"}); }),

@@ -179,7 +179,7 @@ TEST_CASE("every activation equals its formula and keeps NaN", "[ops]") {
   check({relu}, [](double v) { return std::max(v, 0.0); });
   check({clip, -1, 2}, [](double v) { return std::clamp(v, -1.0, 2.0); });
   check({sigmoid}, [](double v) { return 1 / (1 + std::exp(-v)); });
-  check({tangent_h}, [](double v) { return std::tanh(v); });
+  check({scalar_code::tanh}, [](double v) { return std::tanh(v); });
   check({hard_swish}, [](double v) { return v * std::clamp(v / 6 + 0.5, 0.0, 1.0); });
   check({hard_sigmoid, 0.2f, 0.5f}, [](double v) { return std::clamp(0.2 * v + 0.5, 0.0, 1.0); });
   check({leaky_relu, 0.1f}, [](double v) { return v < 0 ? 0.1 * v : v; });

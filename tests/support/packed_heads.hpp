@@ -10,13 +10,12 @@
 
 namespace troupe::test {
 
-/// Returns float32 heads, [B, H, S, D] or [B, S, H, D] if `behind`, with `before` heads in front of them and `after`
-/// behind: those are NaN.
-inline tensor among_heads(const tensor& heads, bool behind, int64_t before, int64_t after) {
+/// Returns float32 heads, [B, H, S, D] or [B, S, H, D] if `bshd`, with `before` heads in front of them and `after`
+/// after: those are NaN.
+inline tensor among_heads(const tensor& heads, bool bshd, int64_t before, int64_t after) {
   shape dims = heads.dims();
-  const size_t axis = behind ? 2 : 1;
-  const int64_t rows = dims[0] * (behind ? dims[1] : 1), width = dims[3] * (behind ? 1 : dims[2]),
-                own = dims[axis] * width;
+  const size_t axis = bshd ? 2 : 1;
+  const int64_t rows = dims[0] * (bshd ? dims[1] : 1), width = dims[3] * (bshd ? 1 : dims[2]), own = dims[axis] * width;
   dims[axis] += before + after;
   tensor all(dtype::float32, dims);
   const float* from = heads.data<float>();
@@ -37,9 +36,9 @@ inline void put_among_heads(std::vector<tensor>& inputs, attributes& attrs) {
   };
   constexpr std::array<place, 3> places{{{"q_layout", 0, 3}, {"kv_layout", 2, 1}, {"kv_layout", 5, 0}}};
   for (size_t i = 0; i < places.size(); ++i) {
-    const bool behind = heads_behind(attrs, places[i].layout);
-    const int64_t count = inputs[i].dims()[behind ? 2 : 1];
-    inputs[i] = among_heads(inputs[i], behind, places[i].before, places[i].after);
+    const bool bshd = is_bshd(attrs, places[i].layout);
+    const int64_t count = inputs[i].dims()[bshd ? 2 : 1];
+    inputs[i] = among_heads(inputs[i], bshd, places[i].before, places[i].after);
     attrs.set(std::string(head_attributes[i]), std::vector<int64_t>{places[i].before, count});
   }
 }

@@ -37,7 +37,7 @@ graph convolutions() {
   return b.g;
 }
 
-/// Texts, and dims that depend on data in two steps.
+/// Strings, and dims that depend on data in two steps.
 graph data_dependent() {
   graph_builder b;
   const value_id x = b.input("x", {dim::symbol("n"), 4});

@@ -37,8 +37,8 @@ namespace {
 /// Query rows that share one pass over the keys.
 constexpr int64_t row_block = 64;
 
-bool is_behind(const attributes& attrs, size_t i) {
-  return heads_behind(attrs, i == 0 ? "q_layout" : "kv_layout");
+bool operand_is_bshd(const attributes& attrs, size_t i) {
+  return is_bshd(attrs, i == 0 ? "q_layout" : "kv_layout");
 }
 
 /// Dims of all that input `i` holds, in the order batch, heads, positions, width, whatever its layout.
@@ -46,8 +46,8 @@ template <class Dim>
 std::array<Dim, 4> logical(const attributes& attrs, size_t i, std::span<const Dim> dims) {
   if (dims.size() != 4)
     fail(errc::invalid_model, "attention takes operands of rank 4, not {}", dims.size());
-  const bool behind = is_behind(attrs, i);
-  return {dims[0], dims[behind ? 2 : 1], dims[behind ? 1 : 2], dims[3]};
+  const bool bshd = operand_is_bshd(attrs, i);
+  return {dims[0], dims[bshd ? 2 : 1], dims[bshd ? 1 : 2], dims[3]};
 }
 
 /// The same of the heads that take part.
@@ -100,16 +100,16 @@ void infer_fused_attention(infer_context& c) {
   }
   if (c.has_input(3))
     require_broadcast(c.dims(3), symbolic_shape{q[0], q[1], q[2], keys}, "the mask of attention");
-  const bool behind = heads_behind(attrs, "out_layout");
-  c.set_output(0, type_of_operands(c), {q[0], q[behind ? 2 : 1], q[behind ? 1 : 2], v[3]});
+  const bool bshd = is_bshd(attrs, "out_layout");
+  c.set_output(0, type_of_operands(c), {q[0], q[bshd ? 2 : 1], q[bshd ? 1 : 2], v[3]});
 }
 
 /// Where one operand's rows are.
 struct operand_strides {
   int64_t batch, head, row;
 
-  operand_strides(const std::array<int64_t, 4>& d, bool behind)
-      : batch(d[1] * d[2] * d[3]), head(behind ? d[3] : d[2] * d[3]), row(behind ? d[1] * d[3] : d[3]) {}
+  operand_strides(const std::array<int64_t, 4>& d, bool bshd)
+      : batch(d[1] * d[2] * d[3]), head(bshd ? d[3] : d[2] * d[3]), row(bshd ? d[1] * d[3] : d[3]) {}
 };
 
 /// The heads of an operand that take part: their dims, and where their rows are from the element `start` on.
@@ -121,7 +121,7 @@ struct operand_heads {
 
 operand_heads heads_of(const kernel_context& c, size_t i) {
   auto d = logical<int64_t>(c.attrs(), i, c.input(i).dims);
-  const operand_strides strides(d, is_behind(c.attrs(), i));
+  const operand_strides strides(d, operand_is_bshd(c.attrs(), i));
   const head_range read = heads_read(c.attrs(), i, d[1]);
   d[1] = read.count;
   return {d, strides, read.first * strides.head};
@@ -152,7 +152,7 @@ struct attention_sizes {
   attention_sizes(const kernel_context& c, const operand_heads& queries, const operand_heads& keys,
                   const operand_heads& values)
       : q(queries.dims), k(keys.dims), v(values.dims), sq(queries.strides), sk(keys.strides), sv(values.strides),
-        sy({q[0], q[1], q[2], v[3]}, heads_behind(c.attrs(), "out_layout")), groups(k[1] ? q[1] / k[1] : 0),
+        sy({q[0], q[1], q[2], v[3]}, is_bshd(c.attrs(), "out_layout")), groups(k[1] ? q[1] / k[1] : 0),
         causal(c.attrs().integer("is_causal", 0) != 0) {
     if (k[1] < 1 || q[1] % k[1] || q[3] != k[3] || q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2])
       fail(errc::invalid_input, "attention: Q {}, K {} and V {} do not fit together", to_string(c.input(0).dims),
@@ -316,7 +316,7 @@ bool is_transposed(const attributes& attrs) {
 
 void infer_attention_projection(infer_context& c) {
   infer_fused_attention(c);
-  if (!heads_behind(c.attrs(), "out_layout"))
+  if (!is_bshd(c.attrs(), "out_layout"))
     fail(errc::invalid_model, "attention that is projected must have its heads after positions");
   const symbolic_shape heads = c.output_dims(0);
   if (!c.has_input(weights) || c.rank(weights) != 2)

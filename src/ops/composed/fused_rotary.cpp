@@ -1,4 +1,4 @@
-// Rotary position embedding, produced by fusion:
+// Rotary position embedding (RoPE), produced by fusion:
 //
 //   Y[…, d] = X[…, d] · cos[d] + (d < D/2 ? −X[…, d + D/2] : X[…, d − D/2]) · sin[d]
 //
@@ -25,7 +25,7 @@ void infer_fused_rotary(infer_context& c) {
   const dim width = rotary_dims(c.attrs(), ones)[3];
   if (width.constant() % 2 != 0)
     fail(errc::invalid_model, "rotary embedding takes heads of even width, not {}", width.to_string());
-  const dim& positions = x[rotary_heads_behind(c.attrs(), x.size()) ? 1 : 2];
+  const dim& positions = x[rotary_is_bshd(c.attrs(), x.size()) ? 1 : 2];
   for (size_t i : {1, 2}) {
     const symbolic_shape& angle = c.dims(i);
     if (angle.size() != 3 || !(angle[0].is(1) || may_equal(angle[0], x[0])) || !may_equal(angle[1], positions) ||
@@ -40,8 +40,8 @@ void run_rotary(kernel_context& c) {
   using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const auto angle = c.input(1).dims;
   const std::array<int64_t, 4> x = rotary_dims(c.attrs(), c.input(0).dims);
-  const bool behind = rotary_heads_behind(c.attrs(), c.input(0).dims.size());
-  const int64_t inner = x[2], D = x[3], half = D / 2, positions = behind ? x[1] : x[2];
+  const bool bshd = rotary_is_bshd(c.attrs(), c.input(0).dims.size());
+  const int64_t inner = x[2], D = x[3], half = D / 2, positions = bshd ? x[1] : x[2];
   for (size_t i : {1, 2})
     if (c.input(i).dims[1] != positions || c.input(i).dims[2] != D ||
         (c.input(i).dims[0] != 1 && c.input(i).dims[0] != x[0]))
@@ -53,7 +53,7 @@ void run_rotary(kernel_context& c) {
   parallel_for(
       x[0] * x[1] * inner, std::max<int64_t>(1, 8192 / std::max<int64_t>(D, 1)), [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
-          const int64_t b = row / (x[1] * inner), s = behind ? row / inner % x[1] : row % inner;
+          const int64_t b = row / (x[1] * inner), s = bshd ? row / inner % x[1] : row % inner;
           const T *v = from + row * D, *ct = cos + b * batch_cos + s * D, *st = sin + b * batch_sin + s * D;
           T* y = to + row * D;
           for (int64_t d = 0; d < half; ++d) {

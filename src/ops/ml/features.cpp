@@ -136,11 +136,11 @@ void expand_scaler(expansion& e) {
 
 /// Numbers are compared as integers.
 void infer_one_hot(infer_context& c) {
-  const bool texts = c.type(0) == dtype::string;
+  const bool strings = c.type(0) == dtype::string;
   const size_t categories =
-      texts ? c.attrs().texts("cats_strings", {}).size() : c.attrs().integers("cats_int64s", {}).size();
+      strings ? c.attrs().texts("cats_strings", {}).size() : c.attrs().integers("cats_int64s", {}).size();
   if (categories == 0)
-    fail(errc::invalid_model, "attribute '{}' has no categories", texts ? "cats_strings" : "cats_int64s");
+    fail(errc::invalid_model, "attribute '{}' has no categories", strings ? "cats_strings" : "cats_int64s");
   symbolic_shape dims = c.dims(0);
   dims.emplace_back(static_cast<int64_t>(categories));
   c.set_output(0, dtype::float32, std::move(dims));

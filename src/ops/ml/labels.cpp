@@ -35,18 +35,18 @@ void check(const label_table& t) {
 
 /// What attributes `cats_strings` and `cats_int64s` say; which way follows from the operand.
 label_table category_table(const attributes& attrs, dtype from) {
-  tensor texts = vector_of(attrs.texts("cats_strings", {})), numbers = vector_of(attrs.integers("cats_int64s", {}));
+  tensor strings = vector_of(attrs.texts("cats_strings", {})), numbers = vector_of(attrs.integers("cats_int64s", {}));
   if (from == dtype::string)
-    return {std::move(texts), std::move(numbers), tensor::scalar(attrs.integer("default_int64", -1)), true};
-  return {std::move(numbers), std::move(texts), tensor::scalar(attrs.text("default_string", "_Unused")), true};
+    return {std::move(strings), std::move(numbers), tensor::scalar(attrs.integer("default_int64", -1)), true};
+  return {std::move(numbers), std::move(strings), tensor::scalar(attrs.text("default_string", "_Unused")), true};
 }
 
 label_table class_table(const attributes& attrs, dtype from) {
-  tensor texts = vector_of(attrs.texts("classes_strings", {})), places(dtype::int64, texts.dims());
+  tensor strings = vector_of(attrs.texts("classes_strings", {})), places(dtype::int64, strings.dims());
   std::iota(places.mutable_data<int64_t>(), places.mutable_data<int64_t>() + places.size(), 0);
   if (from == dtype::string)
-    return {std::move(texts), std::move(places), tensor::scalar(attrs.integer("default_int64", -1))};
-  return {std::move(places), std::move(texts), tensor::scalar(attrs.text("default_string", "_Unused"))};
+    return {std::move(strings), std::move(places), tensor::scalar(attrs.integer("default_int64", -1))};
+  return {std::move(places), std::move(strings), tensor::scalar(attrs.text("default_string", "_Unused"))};
 }
 
 /// Returns what attribute `side`_strings, _int64s, _floats or _tensor holds.

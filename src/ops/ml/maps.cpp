@@ -108,12 +108,12 @@ void cast_map(kernel_context& c) {
 
 /// Returns the vocabulary as a vector.
 tensor vocabulary_of(const attributes& attrs) {
-  const auto texts = attrs.texts("string_vocabulary", {});
+  const auto strings = attrs.texts("string_vocabulary", {});
   const auto numbers = attrs.integers("int64_vocabulary", {});
-  if (texts.empty() == numbers.empty())
+  if (strings.empty() == numbers.empty())
     fail(errc::invalid_model, "one of the attributes 'string_vocabulary' and 'int64_vocabulary' is needed");
-  return texts.empty() ? tensor::of<int64_t>({std::ssize(numbers)}, numbers)
-                       : tensor::of<std::string>({std::ssize(texts)}, texts);
+  return strings.empty() ? tensor::of<int64_t>({std::ssize(numbers)}, numbers)
+                         : tensor::of<std::string>({std::ssize(strings)}, strings);
 }
 
 constexpr dtype_set vectorized_types = set_of(dtype::int64, dtype::float32, dtype::float64, dtype::string);

@@ -32,7 +32,7 @@ enum class single_score : uint8_t {
 template <class C>
 std::array<C, 2> both_scores(score_transform how, single_score meaning, C score);
 
-/// The labels of a classifier's classes, of integers or texts.
+/// The labels of a classifier's classes, of integers or strings.
 class class_labels {
 public:
   /// Reads the attributes of these names; throws `errc::invalid_model` unless exactly one of them is there.

@@ -146,8 +146,8 @@ void split_kernel(kernel_context& c) {
 /// Dims of the new rows in the order batch, heads, positions, width.
 template <class Dim>
 std::array<Dim, 4> new_rows(const attributes& attrs, std::span<const Dim> dims) {
-  const bool behind = heads_behind(attrs, "new_layout");
-  return {dims[0], dims[behind ? 2 : 1], dims[behind ? 1 : 2], dims[3]};
+  const bool bshd = is_bshd(attrs, "new_layout");
+  return {dims[0], dims[bshd ? 2 : 1], dims[bshd ? 1 : 2], dims[3]};
 }
 
 void infer_append(infer_context& c) {
@@ -186,7 +186,7 @@ std::vector<operand_copy> append_copies(kernel_context& c) {
   const std::span<const int64_t> past = c.input(0).dims, fresh = c.input(1).dims, out = c.output(0).dims;
   if (past.size() != 4 || fresh.size() != 4)
     fail(errc::invalid_input, "Append of {} and {}", to_string(past), to_string(fresh));
-  const bool behind = heads_behind(c.attrs(), "new_layout");
+  const bool bshd = is_bshd(c.attrs(), "new_layout");
   const auto [batch, heads, rows, width] = new_rows<int64_t>(c.attrs(), fresh);
   const int64_t before = past[2], all = before + rows;
   if (!std::ranges::equal(past, shape{batch, heads, before, width}) ||
@@ -197,8 +197,8 @@ std::vector<operand_copy> append_copies(kernel_context& c) {
           {.input = 1,
            .to = before * width,
            .axes = {{batch, heads * rows * width, heads * all * width},
-                    {heads, behind ? width : rows * width, all * width},
-                    {rows, behind ? heads * width : width, width},
+                    {heads, bshd ? width : rows * width, all * width},
+                    {rows, bshd ? heads * width : width, width},
                     {width, 1, 1}}}};
 }
 

@@ -62,7 +62,7 @@ void float_power(kernel_context& c, const const_view& b) {
   const bool same_shape = c.input(0).size() == c.output(0).size();
   if (power.size() == 1 && same_shape && small_power<T>(c, *power.data<C>()))
     return;
-  zip<T, C, T>(c.input(0), power.view(), c.output(0), scalar_formula<scalar_code::power>());
+  zip<T, C, T>(c.input(0), power.view(), c.output(0), scalar_formula<scalar_code::pow>());
 }
 
 template <class T>
@@ -103,7 +103,7 @@ void infer_power(infer_context& c) {
 }
 
 op_cost power_cost(const attributes&, const call_shapes& call) {
-  return cost_per_element(call, function_of(scalar_code::power).flops);
+  return cost_per_element(call, function_of(scalar_code::pow).flops);
 }
 
 constexpr op_def row(int64_t since, void (*infer)(infer_context&), void (*reference)(kernel_context&)) {

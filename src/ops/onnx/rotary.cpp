@@ -1,4 +1,4 @@
-// RotaryEmbedding: rotates pairs of elements of every head by angles that depend on the position.
+// RotaryEmbedding (RoPE): rotates pairs of elements of every head by angles that depend on the position.
 //
 //   (a, b) → (a·cos − b·sin, a·sin + b·cos)
 // X is [batch, heads, sequence, size], or [batch, sequence, heads · size] with attribute num_heads. Pairs are (i, i +

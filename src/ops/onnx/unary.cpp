@@ -140,11 +140,11 @@ constexpr op_def scalar_row() {
   constexpr const scalar_function& f = scalar_functions[Row];
   op_def def = unary_row(f.name, f.since, scalar_kernel<Row>, f.types, infer_scalar<Row>);
   def.domain = f.domain;
-  if (f.code == scalar_code::absolute)
+  if (f.code == scalar_code::abs)
     def.infer = infer_known_unary<known::absolute>;
   if (f.code == scalar_code::negate)
     def.infer = infer_known_unary<known::negative>;
-  def.needs_float32 = f.code == scalar_code::exponential; // its results outgrow float16
+  def.needs_float32 = f.code == scalar_code::exp; // its results outgrow float16
   if (f.flops > 1)
     def.cost = scalar_cost<Row>;
   return def;
