@@ -17,9 +17,10 @@ namespace {
 ///
 /// - OpenMP's threads, on which oneDNN's kernels run, should spin for tens of microseconds, no longer: the default of
 ///   milliseconds takes the cores from other threads.
-/// - What one thread allocates, another frees: a run's values go from the caller to the device and back. Where each thread keeps many freed pieces of a
-///   size, not seven, it seldom asks the others' heaps (a decode step of gpt2 with 48 bound values 20 µs less, beside an H100). With a
-///   thousand a small model's process is 1 MiB larger than with a hundred, and that step no faster.
+/// - What one thread allocates, another frees: a run's values go from the caller to the device and back. Where each
+///   thread keeps many freed pieces of a size, not seven, it seldom asks the others' heaps (a decode step of gpt2 with
+///   48 bound values 20 µs less, beside an H100). With a thousand a small model's process is 1 MiB larger than with a
+///   hundred, and that step no faster.
 void arrange_libraries(char** argv) {
   const bool spins = std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT");
   const bool keeps = std::getenv("GLIBC_TUNABLES");

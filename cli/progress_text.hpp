@@ -29,8 +29,8 @@ inline std::string progress_text(const std::string& what, double done, double al
   return text;
 }
 
-/// Returns how far the weights have come that are on their way to other hosts, e.g. "weights to far  120 of 400 MB, 3 s left"; empty if
-/// none are. `elapsed_s`: since they began to come.
+/// Returns how far the weights have come that are on their way to other hosts, e.g. "weights to far  120 of 400 MB, 3 s
+/// left"; empty if none are. `elapsed_s`: since they began to come.
 inline std::string load_text(const std::vector<host_summary>& hosts, double elapsed_s) {
   int64_t came = 0, total = 0;
   std::string names;

@@ -4,11 +4,12 @@
 #
 #   add_batches(TARGET COUNT FILES file… [ALONE name…])      batches of COUNT files; those named last are not batched
 #
-# Names in the anonymous namespaces of a folder must therefore differ; a clash is a compiler's error ("redefinition of"). That
-# each file includes what it needs is checked by scripts/check, which looks at files one by one, as -DTROUPE_BATCHES=OFF builds.
+# Names in the anonymous namespaces of a folder must therefore differ; a clash is a compiler's error ("redefinition
+# of"). That each file includes what it needs is checked by scripts/check, which looks at files one by one, as
+# -DTROUPE_BATCHES=OFF builds.
 #
-# Why not CMake's UNITY_BUILD: its batches cross folders, so that one more file moves all that follow, and it names files by
-# absolute paths, so that ccache (CCACHE_BASEDIR in /CMakeLists.txt) cannot serve one checkout from another.
+# Why not CMake's UNITY_BUILD: its batches cross folders, so that one more file moves all that follow, and it names
+# files by absolute paths, so that ccache (CCACHE_BASEDIR in /CMakeLists.txt) cannot serve one checkout from another.
 option(TROUPE_BATCHES "Compile neighbouring files together" ON)
 
 function(add_batches target count)

@@ -1,4 +1,5 @@
-# Packages install libraries where the dynamic linker looks anyway; the paths by which the build and `cmake --install` find them go.
+# Packages install libraries where the dynamic linker looks anyway; the paths by which the build and `cmake --install`
+# find them go.
 file(GLOB_RECURSE files LIST_DIRECTORIES false ${CPACK_TEMPORARY_DIRECTORY}/*)
 foreach(file ${files})
   if(NOT IS_SYMLINK ${file})

@@ -32,7 +32,8 @@ end_part() {
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-# Installs the Debian packages that are missing, those named beside packages.txt too; does nothing, quickly, when all are there.
+# Installs the Debian packages that are missing, those named beside packages.txt too; does nothing, quickly, when all
+# are there.
 install_packages() {
   local missing=() package
   command -v dpkg-query >/dev/null || { say "not a Debian system: install what scripts/packages.txt lists yourself"; return; }
@@ -77,18 +78,20 @@ show_progress() {
   return 0
 }
 
-# Prints the folder of a real architecture with its weights and a test case, which is made here if it is not there (../shared/models).
+# Prints the folder of a real architecture with its weights and a test case, which is made here if it is not there
+# (../shared/models).
 materialized() { # MODEL
   local folder=$root/build/models/$1
   [ -f "$folder/.ready" ] || { /usr/bin/python3 "$shared/models/materialize" "$1" "$folder" >/dev/null; touch "$folder/.ready"; }
   echo "$folder"
 }
 
-# The unit tests under AddressSanitizer and UndefinedBehaviorSanitizer, after `build_preset dev`; arguments go to Catch2.
+# The unit tests under AddressSanitizer and UndefinedBehaviorSanitizer, after `build_preset dev`; arguments go to
+# Catch2.
 test_dev() { LSAN_OPTIONS="suppressions=$root/tests/lsan.supp" "$root/build/dev/bin/troupe_tests" "$@"; }
 
-# Planner, caches and the coordinator's state machine under ThreadSanitizer, after `build_preset tsan`. libcaf, libgomp and
-# GPU drivers are not instrumented: only tests that run no threads of theirs.
+# Planner, caches and the coordinator's state machine under ThreadSanitizer, after `build_preset tsan`. libcaf, libgomp
+# and GPU drivers are not instrumented: only tests that run no threads of theirs.
 test_tsan() {
   local files=(coordinator coordinator_time fetch session_plans planning device_ledger shared_memory host_block
     measure_nodes node_times profile_file)

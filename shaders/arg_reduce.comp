@@ -1,7 +1,8 @@
 #version 450
-// ArgMax and ArgMin along an axis: the first or last index of the extreme element, as 64 bits. NaN counts as the extreme. Elements are
-// compared as unsigned keys of the same order. See team.glsl for who computes a row.
-// Variants: f32 f16 i32 f32_plain f16_plain f64_plain i32_plain i64_plain u32_plain u64_plain i16_plain u16_plain i8_plain u8_plain
+// ArgMax and ArgMin along an axis: the first or last index of the extreme element, as 64 bits. NaN counts as the
+// extreme. Elements are compared as unsigned keys of the same order. See team.glsl for who computes a row.
+// Variants: f32 f16 i32 f32_plain f16_plain f64_plain i32_plain i64_plain u32_plain u64_plain i16_plain u16_plain
+// Variants: i8_plain u8_plain
 #extension GL_GOOGLE_include_directive : require
 #include "row_variant.glsl"
 #include "types.glsl"

@@ -53,7 +53,8 @@ void main() {
   barrier();
 
   for (uint i = gl_SubgroupID; i < ROWS * ELEMENT_BLOCKS; i += SUBGROUPS) {
-    const uint r = i / ELEMENT_BLOCKS, element = i % ELEMENT_BLOCKS * SUBGROUP + gl_SubgroupInvocationID, row = row0 + r;
+    const uint r = i / ELEMENT_BLOCKS, element = i % ELEMENT_BLOCKS * SUBGROUP + gl_SubgroupInvocationID,
+        row = row0 + r;
     const vec3 joined = join_subgroups(r, min(element, VALUES - 1));
     if (row < head_rows && element < VALUES) {
 #ifdef SPLIT

@@ -64,7 +64,8 @@ const uint SLOTS = THREADS / LANES, BLOCK = SLOTS * AHEAD;
 const uint KEY_PARTS = (KEY_VECTORS + LANES - 1) / LANES; // vectors of a row that a lane has
 const uint VALUE_PARTS = (VALUE_VECTORS + LANES - 1) / LANES;
 const uint VALUES = VALUE_VECTORS * WIDTH, PART = 2 + VALUES;
-const uint SUBGROUP = THREADS / SUBGROUPS, SUBGROUP_PARTS = (SUBGROUPS + SUBGROUP - 1) / SUBGROUP; // of them that an invocation looks at
+// of them that an invocation looks at
+const uint SUBGROUP = THREADS / SUBGROUPS, SUBGROUP_PARTS = (SUBGROUPS + SUBGROUP - 1) / SUBGROUP;
 const uint ELEMENT_BLOCKS = (VALUES + SUBGROUP - 1) / SUBGROUP; // that a subgroup joins
 shared float parts[SUBGROUPS * ROWS * PART]; // largest score, sum of weights and of weighted values
 
@@ -140,7 +141,8 @@ void fetch_new(uint u, uint t) {
 }
 
 void fetch_past(uint u, uint t) {
-  const uint key = (past_key_start + t * past_k_steps.z) / WIDTH, value = (past_value_start + t * past_v_steps.z) / WIDTH;
+  const uint key = (past_key_start + t * past_k_steps.z) / WIDTH,
+      value = (past_value_start + t * past_v_steps.z) / WIDTH;
   [[unroll]] for (uint i = 0; i < KEY_PARTS; ++i)
     TAKE_PAST(keys_ahead, u * KEY_PARTS + i, past_k, wide_past_k, key + min(lane + i * LANES, KEY_VECTORS - 1))
   [[unroll]] for (uint i = 0; i < VALUE_PARTS; ++i)
@@ -335,7 +337,8 @@ vec3 join_subgroups(uint r, uint element) {
   for (uint reach = 1; reach < SUBGROUP; reach *= 2)
     total += subgroupShuffleXor(total, reach);
   [[unroll]] for (uint j = 0; j < SUBGROUPS; ++j)
-    result = fma(subgroupShuffle(weights[j / SUBGROUP], j % SUBGROUP), parts[(j * ROWS + r) * PART + 2 + element], result);
+    result = fma(subgroupShuffle(weights[j / SUBGROUP], j % SUBGROUP), parts[(j * ROWS + r) * PART + 2 + element],
+        result);
   return vec3(largest, total, result);
 }
 

@@ -66,8 +66,10 @@ const uint ROWS = 16 * BLOCKS;
 const uint TEAM = 32 * BLOCKS;  // invocations
 const uint VECTORS = WIDTH / 8; // of a row
 const uint PITCH = VECTORS + 1; // in shared memory, whose banks the rows of a matrix then share evenly
-const uint SLOTS = KEYS * VECTORS / TEAM, ROW_SLOTS = (ROWS * VECTORS + THREADS - 1) / THREADS; // vectors of an invocation
-const uint TILE = KEYS * PITCH, BUFFER = PARTS * 2 * TILE;                                      // keys, then values, of each part
+// vectors of an invocation
+const uint SLOTS = KEYS * VECTORS / TEAM, ROW_SLOTS = (ROWS * VECTORS + THREADS - 1) / THREADS;
+// keys, then values, of each part
+const uint TILE = KEYS * PITCH, BUFFER = PARTS * 2 * TILE;
 const uint BUFFERS = 2 * BUFFER * 16 <= attention_shared_bytes ? 2 : 1;
 const uint SUMS_PITCH = WIDTH / 4 + 1, SUMS_SIZE = PARTS * ROWS * SUMS_PITCH; // rows of `o`, in floats
 const uint TILES_SIZE = BUFFERS * BUFFER > SUMS_SIZE ? BUFFERS * BUFFER : SUMS_SIZE;
@@ -84,7 +86,8 @@ shared float tops[PARTS * ROWS], totals[PARTS * ROWS];
 spirv_instruction(id = 80) SUMS all_sums(float x);
 spirv_instruction(id = 4457) LEFT load_left(spirv_by_reference uvec4 from, uint order, uint pitch, SHARED_OPERANDS);
 spirv_instruction(id = 4457) RIGHT load_right(spirv_by_reference uvec4 from, uint order, uint pitch, SHARED_OPERANDS);
-spirv_instruction(id = 4458) void store_sums(spirv_by_reference uvec4 to, SUMS what, uint order, uint pitch, SHARED_OPERANDS);
+spirv_instruction(id = 4458) void store_sums(spirv_by_reference uvec4 to, SUMS what, uint order, uint pitch,
+    SHARED_OPERANDS);
 spirv_instruction(id = 4459) SUMS multiply_add(LEFT a, RIGHT b, SUMS c);
 spirv_instruction(id = 115) HALVED halved(SUMS x);
 spirv_instruction(id = 129) SUMS add(SUMS a, SUMS b);
@@ -93,7 +96,8 @@ spirv_instruction(id = 133) SUMS times(SUMS a, SUMS b);
 spirv_instruction(NV2(5431), id = 5293) LEFT as_left(HALVED x);
 // 1: by rows.
 spirv_instruction(NV2(5430), id = 5366) SUMS reduced(SUMS m, spirv_literal uint by, spirv_literal uint f);
-spirv_instruction(NV2(5432), id = 5369) SUMS each_masked(SUMS m, spirv_literal uint f, uint first, uint i, uint row, uint row_mask, uint masks);
+spirv_instruction(NV2(5432), id = 5369) SUMS each_masked(SUMS m, spirv_literal uint f, uint first, uint i, uint row,
+    uint row_mask, uint masks);
 spirv_instruction(NV2(5432), id = 5369) SUMS each_larger(SUMS m, spirv_literal uint f, SUMS other);
 spirv_instruction(NV2(5432), id = 5369) SUMS each_top(SUMS m, spirv_literal uint f, SUMS old, float scale);
 spirv_instruction(NV2(5432), id = 5369) SUMS each_weight(SUMS m, spirv_literal uint f, SUMS top, float scale);
@@ -140,8 +144,8 @@ float kept_total(const in uint r, const in uint c, const in float sum, const in 
 
 /// A score, of keys `i` of the tile that begins at key `first`, with its mask, in units of log2(e). `masks`: where the
 /// tile's own are.
-float masked(const in uint r, const in uint c, const in float score, const in uint first, const in uint i, const in uint row,
-             const in uint row_mask, const in uint masks) {
+float masked(const in uint r, const in uint c, const in float score, const in uint first, const in uint i,
+             const in uint row, const in uint row_mask, const in uint masks) {
   const float scaled = score * (scale * log2_e);
   if (ROW_MASK && !CAUSAL)
     return scaled + tile_masks[masks + i + c];

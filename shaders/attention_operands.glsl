@@ -28,7 +28,8 @@ layout(set = 0, binding = 4, std430) readonly buffer mask_buffer { T mask[]; };
 layout(set = 0, binding = 4, std430) readonly buffer mask_word_buffer { uint mask_words[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer output_buffer { T y[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer output_vector_buffer { T4 y4[]; };
-layout(set = 0, binding = 5, std430) writeonly buffer partial_buffer { float partial[]; }; // [splits][all_rows][2 + width]
+// [splits][all_rows][2 + width]
+layout(set = 0, binding = 5, std430) writeonly buffer partial_buffer { float partial[]; };
 layout(set = 0, binding = 6, std430) readonly buffer limit_buffer { uvec2 limits[]; };
 
 /// One row of a matrix, as the group sees it.

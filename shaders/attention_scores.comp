@@ -20,7 +20,8 @@ layout(set = 0, binding = 4, std430) readonly buffer limit_buffer { uvec2 limits
 layout(set = 0, binding = 5, std430) writeonly buffer target { T y[]; };
 
 float scaled(uint b, uint h, uint s, uint t) {
-  const uint query = b * q_steps.x + h * q_steps.y + s * q_steps.z, key = b * k_steps.x + h / sharing * k_steps.y + t * k_steps.z;
+  const uint query = b * q_steps.x + h * q_steps.y + s * q_steps.z,
+      key = b * k_steps.x + h / sharing * k_steps.y + t * k_steps.z;
   float sum = 0.0;
   for (uint i = 0u; i < width; ++i)
     sum = fma(float(q[query + i]), float(k[key + i]), sum);
@@ -82,5 +83,6 @@ void main() {
   if (given == scores_weights)
     put_weights(row, b, h, s);
   else
-    y[index] = T(given == scores_scaled ? scaled(b, h, s, t) : (given == scores_capped ? capped(scaled(b, h, s, t)) : masked(b, h, s, t)));
+    y[index] = T(given == scores_scaled ? scaled(b, h, s, t)
+        : (given == scores_capped ? capped(scaled(b, h, s, t)) : masked(b, h, s, t)));
 }

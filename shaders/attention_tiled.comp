@@ -26,7 +26,8 @@ const bool ONE_MASK = (FLAGS & attention_one_mask) != 0u; // all rows of a block
 const uint TEAM = THREADS / TEAMS, LINES = TEAM / 8, ROWS = LINES * ROWS_EACH, KEYS = 8 * KEYS_EACH;
 const uint PITCH = WIDTH + 1; // odd: rows of neighbours are in different banks
 const uint COLUMNS_EACH = (VALUE_WIDTH + 7) / 8;
-const uint STEPS = 2; // vectors of a product that are one body of its loop: a group by itself waits for code more than for anything
+// vectors of a product that are one body of its loop: a group by itself waits for code more than for anything
+const uint STEPS = 2;
 const uint KEY_SLOTS = (KEYS * WIDTH + TEAM - 1) / TEAM, VALUE_SLOTS = (KEYS * VALUE_WIDTH + TEAM - 1) / TEAM;
 const uint SLOTS = KEY_SLOTS > VALUE_SLOTS ? KEY_SLOTS : VALUE_SLOTS;
 

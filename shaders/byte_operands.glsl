@@ -24,7 +24,8 @@ const uint WIDTH = 16;
 #define MATRIX_A SUBGROUP_MATRIX(TYPE_U8, matrix_lines, byte_depths, left_use)
 #define MATRIX_B SUBGROUP_MATRIX(TYPE_U8, byte_depths, matrix_lines, right_use)
 #define SUM_MATRIX SUBGROUP_MATRIX(TYPE_I32, matrix_lines, matrix_lines, sum_use)
-spirv_instruction(id = 4459) SUM_MATRIX multiply_add(MATRIX_A a, MATRIX_B b, SUM_MATRIX c, spirv_literal uint which_are_signed);
+spirv_instruction(id = 4459) SUM_MATRIX multiply_add(MATRIX_A a, MATRIX_B b, SUM_MATRIX c,
+    spirv_literal uint which_are_signed);
 #define MULTIPLY_MATRICES(a, b, c) multiply_add(a, b, c, 15) // all of them
 #define FOUR_SUMS(bits) ivec4(bits)
 #define JOINED 4
@@ -164,7 +165,8 @@ int settled(int sum, int row_sum, int own_sum, uint n, uint depths) {
   if (sums_columns()) \
     own_sums[j] += dot_vectors(vector, ones);
 #define SETTLED(i, j, sum) \
-  settled(sum, row_sums[i], own_sums[j], first_n + x + j * ACROSS, (end - begin + TILE_DEPTH - 1) / TILE_DEPTH * TILE_DEPTH)
+  settled(sum, row_sums[i], own_sums[j], first_n + x + j * ACROSS, \
+          (end - begin + TILE_DEPTH - 1) / TILE_DEPTH * TILE_DEPTH)
 
 void emit_vector(uint m, uint n, uvec4 sums) {
   emit_joined(m, n, ivec4(sums), joined_ends_of(m, n));

@@ -1,7 +1,11 @@
 #version 450
-// Cast: an element type into another one, as src/tensor/convert.hpp says. Floats go to integers towards zero and saturate, NaN
-// becomes 0; integers wrap. The constants say that the source or the target holds booleans: anything but 0 is 1.
-// Variants: f32_f32 f32_f16 f32_i64 f32_i32 f32_u32 f32_i8 f32_u8 f16_f32 f16_f16 f16_i64 f16_i32 f16_u32 f16_i8 f16_u8 i64_f32 i64_f16 i64_i64 i64_i32 i64_u32 i64_i8 i64_u8 i32_f32 i32_f16 i32_i64 i32_i32 i32_u32 i32_i8 i32_u8 u32_f32 u32_f16 u32_i64 u32_i32 u32_u32 u32_i8 u32_u8 i8_f32 i8_f16 i8_i64 i8_i32 i8_u32 i8_i8 i8_u8 u8_f32 u8_f16 u8_i64 u8_i32 u8_u32 u8_i8 u8_u8
+// Cast: an element type into another one, as src/tensor/convert.hpp says. Floats go to integers towards zero and
+// saturate, NaN becomes 0; integers wrap. The constants say that the source or the target holds booleans: anything but
+// 0 is 1.
+// Variants: f32_f32 f32_f16 f32_i64 f32_i32 f32_u32 f32_i8 f32_u8 f16_f32 f16_f16 f16_i64 f16_i32 f16_u32 f16_i8 f16_u8
+// Variants: i64_f32 i64_f16 i64_i64 i64_i32 i64_u32 i64_i8 i64_u8 i32_f32 i32_f16 i32_i64 i32_i32 i32_u32 i32_i8 i32_u8
+// Variants: u32_f32 u32_f16 u32_i64 u32_i32 u32_u32 u32_i8 u32_u8 i8_f32 i8_f16 i8_i64 i8_i32 i8_u32 i8_i8 i8_u8 u8_f32
+// Variants: u8_f16 u8_i64 u8_i32 u8_u32 u8_i8 u8_u8
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : enable
 #if defined(TROUPE_FROM_f16) || defined(TROUPE_TO_f16)
@@ -18,8 +22,8 @@
 #include "common.glsl"
 #include "parameters/element_count.h"
 
-// SOURCE and TARGET are what memory holds, HUB and WHOLE what they are computed with; BELOW and ABOVE the floats from which on
-// results are the LOWEST and the HIGHEST.
+// SOURCE and TARGET are what memory holds, HUB and WHOLE what they are computed with; BELOW and ABOVE the floats from
+// which on results are the LOWEST and the HIGHEST.
 #if defined(TROUPE_FROM_f32)
 #define SOURCE float
 #define HUB float

@@ -33,7 +33,8 @@ void main() {
       for (uint tw = 0u; tw < (oh == 0xffffffffu ? 0u : kernel.z); ++tw) {
         const uint ow = position_of(w, tw, 2u);
         if (ow != 0xffffffffu)
-          sum += A(x[(plane * taps + (td * kernel.y + th) * kernel.z + tw) * positions + (od * out_size.y + oh) * out_size.z + ow]);
+          sum += A(x[(plane * taps + (td * kernel.y + th) * kernel.z + tw) * positions
+              + (od * out_size.y + oh) * out_size.z + ow]);
       }
     }
   }

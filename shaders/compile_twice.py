@@ -3,9 +3,9 @@
 
 usage: compile_twice.py HEADER VARIABLE DEPENDENCIES GLSLANG ARGUMENT…
 
-The first compilation gives the ids of the scalar types and of all functions; the second gets them as definitions and writes the
-module as an array of C++. SPIR-V: a module is words of 32 bits, five of a header, then instructions; the first word of one has its length above
-its code (SPIR-V specification, 2.3).
+The first compilation gives the ids of the scalar types and of all functions; the second gets them as definitions and
+writes the module as an array of C++. SPIR-V: a module is words of 32 bits, five of a header, then instructions; the
+first word of one has its length above its code (SPIR-V specification, 2.3).
 """
 import pathlib
 import struct

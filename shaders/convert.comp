@@ -1,8 +1,10 @@
 #version 450
-// Cast between element types that cast.comp has no variant for, as src/tensor/convert.hpp says; any pair. A variant is a pair of widths;
-// which types these are is said by the constants. An invocation writes a word of its target: an element, or two of 4 bits.
+// Cast between element types that cast.comp has no variant for, as src/tensor/convert.hpp says; any pair. A variant is
+// a pair of widths; which types these are is said by the constants. An invocation writes a word of its target: an
+// element, or two of 4 bits.
 // Constants: 0, 1 the types (parameters/element_type.h); 2 whether a float8 saturates.
-// Variants: w8_w8 w8_w16 w8_w32 w8_w64 w16_w8 w16_w16 w16_w32 w16_w64 w32_w8 w32_w16 w32_w32 w32_w64 w64_w8 w64_w16 w64_w32 w64_w64
+// Variants: w8_w8 w8_w16 w8_w32 w8_w64 w16_w8 w16_w16 w16_w32 w16_w64 w32_w8 w32_w16 w32_w32 w32_w64 w64_w8 w64_w16
+// Variants: w64_w32 w64_w64
 #extension GL_GOOGLE_include_directive : require
 #if defined(TROUPE_FROM_w8) || defined(TROUPE_TO_w8)
 #extension GL_EXT_shader_8bit_storage : require
@@ -61,11 +63,12 @@ layout(set = 0, binding = 2, std430) writeonly buffer target { TARGET y[]; };
 
 bool is_nibble(uint type) { return type == type_int4 || type == type_uint4; }
 bool is_unsigned(uint type) {
-  return type == type_uint8 || type == type_uint16 || type == type_uint32 || type == type_uint64 || type == type_uint4 ||
-         type == type_boolean;
+  return type == type_uint8 || type == type_uint16 || type == type_uint32 || type == type_uint64 ||
+         type == type_uint4 || type == type_boolean;
 }
 bool is_real(uint type) {
-  return type == type_float32 || type == type_float64 || (type >= type_bfloat16 && type <= type_e5m2fnuz) || type == type_float16;
+  return type == type_float32 || type == type_float64 || (type >= type_bfloat16 && type <= type_e5m2fnuz)
+      || type == type_float16;
 }
 
 /// An element of a float type.
@@ -110,7 +113,9 @@ COUNT whole_at(uint index) {
 
 /// `v` as an integer of `bits`, towards zero; what it cannot hold is the nearest that it can, NaN is 0.
 COUNT whole_of(REAL v, uint bits, bool no_sign) {
-  const REAL above = REAL(no_sign ? (bits == 64u ? 18446744073709551616.0 : (bits == 32u ? 4294967296.0 : REAL(1u << (bits & 31u))))
+  const REAL above = REAL(no_sign ? (bits == 64u   ? 18446744073709551616.0
+                                     : bits == 32u ? 4294967296.0
+                                                   : REAL(1u << (bits & 31u)))
                                   : (bits == 64u ? 9223372036854775808.0 : REAL(1u << ((bits - 1u) & 31u))));
   const COUNT ones = ~COUNT(0) >> (WIDTH - bits), highest = no_sign ? ones : ones >> 1;
   if (!(v < above))
@@ -148,7 +153,8 @@ COUNT converted(uint index) {
     const REAL v = real_at(index);
     if (is_real(to))
       return encoded(v, float(v));
-    return to == type_boolean ? COUNT(is_true(v) ? 1 : 0) : whole_of(v, bits_of(to), is_unsigned(to) && to != type_uint4);
+    return to == type_boolean ? COUNT(is_true(v) ? 1 : 0)
+        : whole_of(v, bits_of(to), is_unsigned(to) && to != type_uint4);
   }
   const COUNT bits = whole_at(index);
   if (to == type_boolean)

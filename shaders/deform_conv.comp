@@ -21,7 +21,8 @@ layout(set = 0, binding = 6, std430) writeonly buffer target { T y[]; };
 layout(set = 0, binding = 7, std430) buffer scratch { float samples[]; };
 
 float element_at(uint plane, int row, int column) {
-  return row >= 0 && row < int(size.x) && column >= 0 && column < int(size.y) ? float(x[plane + uint(row) * size.y + uint(column)]) : 0.0;
+  return row >= 0 && row < int(size.x) && column >= 0 && column < int(size.y)
+      ? float(x[plane + uint(row) * size.y + uint(column)]) : 0.0;
 }
 
 float interpolated(uint plane, float row, float column) {
@@ -34,7 +35,8 @@ float interpolated(uint plane, float row, float column) {
 }
 
 void sample_tap(uint index, uint area) {
-  const uint o = index % area, t = index / area % taps, channel = index / (area * taps) % channels, n = index / (area * taps * channels);
+  const uint o = index % area, t = index / area % taps, channel = index / (area * taps) % channels,
+      n = index / (area * taps * channels);
   const uint groups = channels / offset_channels, at = (n * groups + channel / offset_channels) * taps + t;
   const int row = int(o / size.w * step.x) - pad.x + int(t / kernel_columns * step.z);
   const int column = int(o % size.w * step.y) - pad.y + int(t % kernel_columns * step.w);

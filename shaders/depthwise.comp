@@ -47,7 +47,8 @@ T4 read_weight(uint filter_index, uint tap) {
   if (VECTORS && TAPS_FIRST)
     return w4[(tap * filters + filter_index) / 4];
   if (!VECTORS)
-    return T4(w[TAPS_FIRST ? tap * filters + filter_index : filter_index * (kernel_d * KERNEL_H * KERNEL_W) + tap], 0, 0, 0);
+    return T4(w[TAPS_FIRST ? tap * filters + filter_index : filter_index * (kernel_d * KERNEL_H * KERNEL_W) + tap], 0,
+        0, 0);
   T4 e;
   [[unroll]] for (uint i = 0; i < 4; ++i)
     e[i] = w[(filter_index + i) * (kernel_d * KERNEL_H * KERNEL_W) + tap];

@@ -148,8 +148,8 @@ precise float apply(uint code, uint ia, uint ib, uint ic) {
 
 #if MAX_STEPS == 16
 #define RUN_STEPS \
-  STEP(0); STEP(1); STEP(2); STEP(3); STEP(4); STEP(5); STEP(6); STEP(7); STEP(8); STEP(9); STEP(10); STEP(11); STEP(12); STEP(13); \
-  STEP(14); STEP(15)
+  STEP(0); STEP(1); STEP(2); STEP(3); STEP(4); STEP(5); STEP(6); STEP(7); STEP(8); STEP(9); STEP(10); STEP(11); \
+  STEP(12); STEP(13); STEP(14); STEP(15)
 #elif MAX_STEPS == 4
 #define RUN_STEPS STEP(0); STEP(1); STEP(2); STEP(3)
 #else

@@ -57,13 +57,15 @@ float exact_quotient(float a, float b) {
   const uint bits_a = floatBitsToUint(a) & ~sign_bit, bits_b = floatBitsToUint(b) & ~sign_bit;
   const uint sign = (floatBitsToUint(a) ^ floatBitsToUint(b)) & sign_bit;
   if (bits_a - 1u >= infinite_bits - 1u || bits_b - 1u >= infinite_bits - 1u) { // zero, infinity or NaN
-    if (bits_a > infinite_bits || bits_b > infinite_bits || (bits_a == bits_b && (bits_a == 0u || bits_a == infinite_bits)))
+    if (bits_a > infinite_bits || bits_b > infinite_bits
+        || (bits_a == bits_b && (bits_a == 0u || bits_a == infinite_bits)))
       return uintBitsToFloat(nan_bits);
     return uintBitsToFloat(sign | (bits_a == infinite_bits || bits_b == 0u ? infinite_bits : 0u));
   }
   const binary_parts x = parts_of(bits_a), y = parts_of(bits_b);
   const uint less = x.m < y.m ? 1u : 0u; // one bit more of the dividend makes the quotient of 24 bits
-  const float near = GUESSED_QUOTIENT(uintBitsToFloat(x.m + ((126u + less) << 23)), uintBitsToFloat(y.m + (126u << 23)));
+  const float near = GUESSED_QUOTIENT(uintBitsToFloat(x.m + ((126u + less) << 23)),
+      uintBitsToFloat(y.m + (126u << 23)));
   // In [1, 2) but for the guess's error; four units too small, so that only additions are left.
   uint q = floatBitsToUint(max(near, 1.0f)) - (126u << 23) - 4u;
   uint r = (x.m << (23u + less)) - q * y.m;

@@ -28,7 +28,8 @@ dvec2 product(dvec2 a, dvec2 b) { return dvec2(a.x * b.x - a.y * b.y, a.x * b.y 
 /// are taken.
 dvec2 root_of_unity(uint m, uint n) {
   const uint eighth = 8u * m / n, rest = 8u * m - eighth * n;
-  const double angle = double((eighth & 1u) == 0u ? rest : n - rest) / double(n) * 0.78539816339744830962lf, s = angle * angle;
+  const double angle = double((eighth & 1u) == 0u ? rest : n - rest) / double(n) * 0.78539816339744830962lf,
+      s = angle * angle;
   double sine = 1.0lf, cosine = 1.0lf;
   [[unroll]] for (int k = 18; k > 0; k -= 2) {
     sine = fma(sine * s, double(-1.0lf / (k * (k + 1))), 1.0lf);
@@ -90,7 +91,8 @@ void transform_line(uint i) {
     for (uint pair = id; pair < FAST / 2u; pair += THREADS) {
       const uint k = pair & (reach - 1u), low = 2u * pair - k;
       const dvec2 root = root_of_unity(k, 2u * reach);
-      const dvec2 odd = product(line[low + reach], has(fourier_inverse) ? dvec2(root.x, -root.y) : root), even = line[low];
+      const dvec2 odd = product(line[low + reach], has(fourier_inverse) ? dvec2(root.x, -root.y) : root),
+          even = line[low];
       line[low] = even + odd;
       line[low + reach] = even - odd;
     }

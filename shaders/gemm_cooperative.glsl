@@ -32,7 +32,8 @@ const uint MATRIX_VECTORS = 2 * PADDING; // 32 bytes, a matrix's depth
 const uint DEPTH_VECTORS = TILE_DEPTH / WIDTH;
 const uint A_SLOTS = TILE_M * DEPTH_VECTORS / THREADS;
 const uint B_SLOTS = TILE_N * DEPTH_VECTORS / THREADS;
-const uint A_PITCH = A_MODE == line_vectors ? TILE_M / WIDTH + PADDING : DEPTH_VECTORS + PADDING; // vectors between two rows of a tile
+// vectors between two rows of a tile
+const uint A_PITCH = A_MODE == line_vectors ? TILE_M / WIDTH + PADDING : DEPTH_VECTORS + PADDING;
 const uint B_PITCH = B_MODE == line_vectors ? TILE_N / WIDTH + PADDING : DEPTH_VECTORS + PADDING;
 const uint A_SIZE = A_PITCH * (A_MODE == line_vectors ? TILE_DEPTH : TILE_M);
 const uint B_SIZE = B_PITCH * (B_MODE == line_vectors ? TILE_DEPTH : TILE_N);
@@ -47,12 +48,14 @@ const uint A_ROWS_STEP = A_MODE == line_vectors ? MATRIX_VECTORS : 16 * A_PITCH,
            A_DEPTH_STEP = A_MODE == line_vectors ? 16 * A_PITCH : MATRIX_VECTORS;
 const uint B_COLUMNS_STEP = B_MODE == line_vectors ? MATRIX_VECTORS : 16 * B_PITCH,
            B_DEPTH_STEP = B_MODE == line_vectors ? 16 * B_PITCH : MATRIX_VECTORS;
-const uint A_ORDER = A_MODE == line_vectors ? by_columns : by_rows, B_ORDER = B_MODE == line_vectors ? by_rows : by_columns;
+const uint A_ORDER = A_MODE == line_vectors ? by_columns : by_rows,
+    B_ORDER = B_MODE == line_vectors ? by_rows : by_columns;
 const uint STAGE_PITCH = 5 * PADDING; // vectors
 const uint STAGES_SIZE = THREADS / 32 * 16 * STAGE_PITCH;
 
 const uint A_PIECES = PIECES * A_SIZE, B_PIECES = PIECES * B_SIZE; // vectors of a buffer
-const uint A_SECOND = BUFFERS == 2 ? A_PIECES : 0, B_SECOND = BUFFERS == 2 ? B_PIECES : 0; // where every second step's are
+// where every second step's are
+const uint A_SECOND = BUFFERS == 2 ? A_PIECES : 0, B_SECOND = BUFFERS == 2 ? B_PIECES : 0;
 
 shared STORED a_tile[BUFFERS * A_PIECES > STAGES_SIZE ? BUFFERS * A_PIECES : STAGES_SIZE];
 shared STORED b_tile[BUFFERS * B_PIECES];
@@ -105,8 +108,10 @@ uvec2 half_row_of(uint i, uint j) {
 #define MATRIX_B SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, right_use)
 #define SUM_MATRIX SUBGROUP_MATRIX(TYPE_F32, matrix_lines, matrix_lines, sum_use)
 #endif
-spirv_instruction(id = 4457) MATRIX_A load_left(spirv_by_reference STORED from, uint order, uint pitch, SHARED_OPERANDS);
-spirv_instruction(id = 4457) MATRIX_B load_right(spirv_by_reference STORED from, uint order, uint pitch, SHARED_OPERANDS);
+spirv_instruction(id = 4457) MATRIX_A load_left(spirv_by_reference STORED from, uint order, uint pitch,
+    SHARED_OPERANDS);
+spirv_instruction(id = 4457) MATRIX_B load_right(spirv_by_reference STORED from, uint order, uint pitch,
+    SHARED_OPERANDS);
 spirv_instruction(id = 4458) void store_sums(spirv_by_reference STORED to, SUM_MATRIX sums, uint order, uint pitch,
                                                   SHARED_OPERANDS);
 #ifndef MULTIPLY_MATRICES
@@ -166,7 +171,8 @@ const uint SHARES = SLICES == 1 ? 1 : (PARTS * EACH + THREADS - 1) / THREADS;
 
 /// Where those of number `e` are within the tile.
 uvec2 joined_of(uint e, uint i, uint j) {
-  return uvec2(row_of_part(e / EACH, i) + e % EACH / (16 / JOINED), column_of_part(e / EACH, j) + e % (16 / JOINED) * JOINED);
+  return uvec2(row_of_part(e / EACH, i) + e % EACH / (16 / JOINED),
+      column_of_part(e / EACH, j) + e % (16 / JOINED) * JOINED);
 }
 
 // What the epilogue of matrix [i, j] reads besides sums. Groups that are few ask for it before anything is waited for;
@@ -178,7 +184,8 @@ vector_ends ends_of_half_row(uint i, uint j) {
   return vector_ends_of(at.x, at.y);
 }
 joined_ends ends_of_share(uint share, uint i, uint j) {
-  const uvec2 at = gl_WorkGroupID.xy * uvec2(TILE_M, TILE_N) + joined_of(gl_LocalInvocationID.x + share * THREADS, i, j);
+  const uvec2 at = gl_WorkGroupID.xy * uvec2(TILE_M, TILE_N)
+      + joined_of(gl_LocalInvocationID.x + share * THREADS, i, j);
   return joined_ends_of(at.x, at.y);
 }
 
@@ -250,7 +257,8 @@ const uint STAGE = 16 * STAGE_PITCH; // of a subgroup
   if (SLICES == 1) { \
     subgroupMemoryBarrierShared(); \
     subgroupBarrier(); \
-    EMIT_HALF_ROW(gl_SubgroupID * STAGE + gl_SubgroupInvocationID / 2 * STAGE_PITCH + gl_SubgroupInvocationID % 2 * 2 * PADDING, i, j) \
+    EMIT_HALF_ROW(gl_SubgroupID * STAGE + gl_SubgroupInvocationID / 2 * STAGE_PITCH \
+        + gl_SubgroupInvocationID % 2 * 2 * PADDING, i, j) \
     subgroupMemoryBarrierShared(); \
     subgroupBarrier(); \
   } else { \

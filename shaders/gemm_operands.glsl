@@ -165,7 +165,8 @@ joined_ends joined_ends_of(uint m, uint n) {
   if (!READS_ENDS)
     return joined_ends(vec2(0), 0);
   const uint row = min(m, product.m - 1), column = min(n, product.n - 2);
-  return joined_ends(vec2(bias_of(row, column), bias_of(row, column + 1)), HAS_RESIDUAL ? residual_pairs[out_at(row, column) / 2] : 0);
+  return joined_ends(vec2(bias_of(row, column), bias_of(row, column + 1)),
+      HAS_RESIDUAL ? residual_pairs[out_at(row, column) / 2] : 0);
 }
 
 /// Writes two sums of neighbouring columns, together if that is allowed.
@@ -182,6 +183,7 @@ void emit_joined(uint m, uint n, vec2 sums, joined_ends own) {
     return;
   }
   const vec2 more = unpackHalf2x16(own.more);
-  result_pairs[out_at(m, n) / 2] = packFloat2x16(f16vec2(finish(sums.x, own.bias.x, more.x), finish(sums.y, own.bias.y, more.y)));
+  result_pairs[out_at(m, n) / 2] = packFloat2x16(f16vec2(finish(sums.x, own.bias.x, more.x),
+      finish(sums.y, own.bias.y, more.y)));
 }
 #endif

@@ -53,13 +53,15 @@ float outer(float d) { return ((-0.75 * d + 3.75) * d - 6.0) * d + 3.0; }
 float inner(float d) { return (1.25 * d - 2.25) * d * d + 1.0; }
 
 axis_taps taps_at(float coordinate, int size) {
-  const float extent = float(size), half_step = align_corners ? 0.0 : 0.5, low = -half_step, high = extent - 1.0 + half_step;
+  const float extent = float(size), half_step = align_corners ? 0.0 : 0.5, low = -half_step,
+      high = extent - 1.0 + half_step;
   float place = align_corners ? (coordinate + 1.0) / 2.0 * (extent - 1.0) : ((coordinate + 1.0) * extent - 1.0) / 2.0;
   place = exact_isnan(place) ? low - 2.0 * extent - 4.0 : clamp(place, -1e9, 1e9);
   if (mode == grid_nearest)
     place = exact_round(place);
   if (place < low || place > high)
-    place = padding == grid_border ? clamp(place, 0.0, extent - 1.0) : (padding == grid_reflection ? reflected(place, low, high) : place);
+    place = padding == grid_border ? clamp(place, 0.0, extent - 1.0)
+        : (padding == grid_reflection ? reflected(place, low, high) : place);
   axis_taps found;
   if (mode == grid_nearest) {
     found.index[0] = inside(int(floor(place + 0.5)), size);

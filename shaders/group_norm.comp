@@ -96,7 +96,8 @@ void normalize(uint channel, float origin, vec2 moments) {
     by[e] = factor * float(scale[at]);
     plus[e] = float(bias[at]);
   }
-  EACH_VECTOR(false, EACH_ELEMENT v[e] = activate(ACTIVATION, (v[e] - origin - moments.x) * by[e] + plus[e], act_alpha, act_beta);
+  EACH_VECTOR(false, EACH_ELEMENT v[e] = activate(ACTIVATION, (v[e] - origin - moments.x) * by[e] + plus[e], act_alpha,
+      act_beta);
   store_vector(k, v);)
 }
 

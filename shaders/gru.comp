@@ -15,7 +15,8 @@ layout(constant_id = 0) const uint THREADS = 128;
 layout(constant_id = 1) const uint HIDDEN = 64;
 layout(constant_id = 2) const uint FLAGS = 0;
 
-layout(set = 0, binding = 1, std430) readonly buffer projected_buffer { float projected[]; }; // [d][row of X][3 · HIDDEN], biases added
+// [d][row of X][3 · HIDDEN], biases added
+layout(set = 0, binding = 1, std430) readonly buffer projected_buffer { float projected[]; };
 layout(set = 0, binding = 2, std430) readonly buffer weight_buffer { T weights[]; };          // [d][3 · HIDDEN][HIDDEN]
 layout(set = 0, binding = 3, std430) readonly buffer initial_h_buffer { T initial_h[]; };
 layout(set = 0, binding = 4, std430) writeonly buffer output_buffer { T y[]; };
@@ -41,7 +42,8 @@ PRODUCT(with_reset_state, reset_state)
 
 void main() {
   const uint id = gl_LocalInvocationID.x, b = gl_WorkGroupID.x, d = gl_WorkGroupID.y;
-  const uint kept = (batch_first != 0 ? b * directions + d : d * batch + b) * HIDDEN; // among the states of the operands
+  // among the states of the operands
+  const uint kept = (batch_first != 0 ? b * directions + d : d * batch + b) * HIDDEN;
   for (uint j = id; j < HIDDEN; j += THREADS)
     state[j] = (FLAGS & recurrent_initial_h) != 0u ? float(initial_h[kept + j]) : 0.0;
   barrier();
@@ -55,7 +57,8 @@ void main() {
     }
     barrier();
     for (uint j = id; j < HIDDEN; j += THREADS) {
-      const float fresh = exact_tanh(limited(projected[x + 2 * HIDDEN + j] + with_reset_state(d * 3 * HIDDEN + 2 * HIDDEN + j)));
+      const float fresh = exact_tanh(limited(projected[x + 2 * HIDDEN + j]
+          + with_reset_state(d * 3 * HIDDEN + 2 * HIDDEN + j)));
       const float h = (1.0 - update[j]) * fresh + update[j] * state[j];
       state[j] = h;
       if ((FLAGS & recurrent_y) != 0u)

@@ -72,7 +72,8 @@ A raised(A a, A b) {
 #endif
   if (negative)
     return a == A(1) || (is_negative(a) && a == A(0) - A(1) && (b & A(1)) == A(0)) ? A(1)
-                                                                                   : (is_negative(a) && a == A(0) - A(1) ? a : A(0));
+                                                                                   : (is_negative(a) && a == A(0) - A(1)
+                                                                                          ? a : A(0));
   A power = A(1);
   for (; b != A(0); b >>= 1) {
     power = (b & A(1)) != A(0) ? power * a : power;

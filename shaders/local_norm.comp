@@ -31,7 +31,8 @@ void team_row(uint row, bool present) {
   }
   sum = team_sum(sum, 1);
   const float norm = KIND == local_norm_magnitudes ? sum
-                                                   : exact_root(centred ? exact_quotient(sum, float(count)) : sum) + (centred ? epsilon : 0.0);
+                                                   : exact_root(centred ? exact_quotient(sum, float(count)) : sum)
+                                                       + (centred ? epsilon : 0.0);
   for (uint k = lane; k < end; k += lanes) {
     const uint at = start + element_at(k);
     y[at] = T(!centred && norm == 0.0 ? 0.0 : exact_quotient(float(x[at]) - mean, norm));

@@ -29,7 +29,8 @@ layout(constant_id = 0) const uint FLAGS = 0;
 layout(constant_id = 1) const uint ACTIVATION = 0;
 layout(constant_id = 2) const uint N = 8; // columns of the product
 layout(constant_id = 3) const uint K = 8; // its depths
-layout(constant_id = 4) const uint OUT_ROW = 8;   // from one row of C to the next in the output; N unless C is a part of larger rows
+// from one row of C to the next in the output; N unless C is a part of larger rows
+layout(constant_id = 4) const uint OUT_ROW = 8;
 layout(constant_id = 5) const uint OUT_FIRST = 0; // where C begins there; both are multiples of eight too
 layout(constant_id = 6) const uint BAND = 0; // column tiles that groups go through together; 0: one, all rows of it
 const bool HAS_BIAS = (FLAGS & product_bias) != 0u;
@@ -51,19 +52,20 @@ spirv_instruction(id = 80) LEFT all_left(float16_t x);
 spirv_instruction(id = 80) RIGHT all_right(float16_t x);
 spirv_instruction(id = 80) SUMS all_sums(float x);
 // The last literals: no memory operands; whether a view follows.
-spirv_instruction(id = 5367) LEFT load_left(spirv_by_reference float16_t at, LEFT outside, LAYOUT tile, spirv_literal uint memory,
-                                            spirv_literal uint view);
+spirv_instruction(id = 5367) LEFT load_left(spirv_by_reference float16_t at, LEFT outside, LAYOUT tile,
+                                            spirv_literal uint memory, spirv_literal uint view);
 spirv_instruction(id = 5367) LEFT load_left_inside(spirv_by_reference float16_t at, LEFT outside, UNBOUNDED tile,
                                                    spirv_literal uint memory, spirv_literal uint view);
-spirv_instruction(id = 5367) RIGHT load_right(spirv_by_reference float16_t at, RIGHT outside, LAYOUT tile, spirv_literal uint memory,
-                                              spirv_literal uint view, TURNED how);
+spirv_instruction(id = 5367) RIGHT load_right(spirv_by_reference float16_t at, RIGHT outside, LAYOUT tile,
+                                              spirv_literal uint memory, spirv_literal uint view, TURNED how);
 spirv_instruction(id = 5367) RIGHT load_right_inside(spirv_by_reference float16_t at, RIGHT outside, UNBOUNDED tile,
                                                      spirv_literal uint memory, spirv_literal uint view, TURNED how);
-spirv_instruction(id = 5368) void store_result(spirv_by_reference float16_t at, RESULT what, LAYOUT tile, spirv_literal uint memory,
-                                               spirv_literal uint view);
+spirv_instruction(id = 5368) void store_result(spirv_by_reference float16_t at, RESULT what, LAYOUT tile,
+                                               spirv_literal uint memory, spirv_literal uint view);
 spirv_instruction(id = 4459) SUMS multiply_add(LEFT a, RIGHT b, SUMS c);
 spirv_instruction(id = 115) RESULT halved(SUMS x);
-spirv_instruction(capabilities = [5432], id = 5369) SUMS each_finished(SUMS m, spirv_literal uint f, uint row, uint column);
+spirv_instruction(capabilities = [5432], id = 5369) SUMS each_finished(SUMS m, spirv_literal uint f, uint row,
+    uint column);
 
 #ifndef FUNCTION_finished
 #define FUNCTION_finished 1u

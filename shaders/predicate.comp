@@ -21,7 +21,8 @@ bool test(A a) {
   const uint magnitude = floatBitsToUint(a) & 0x7fffffffu;
   const bool negative = (floatBitsToUint(a) >> 31) != 0u;
   return code == predicate_is_nan ? magnitude > 0x7f800000u
-                             : magnitude == 0x7f800000u && (flags & (negative ? predicate_negative : predicate_positive)) != 0u;
+                             : magnitude == 0x7f800000u
+                                 && (flags & (negative ? predicate_negative : predicate_positive)) != 0u;
 }
 #elif defined(TROUPE_f64)
 bool test(A a) {

@@ -6,7 +6,8 @@
 // into shared memory: they are few, and every other group does the same meanwhile. So that this costs nothing but their
 // own time, all that a group waits for is asked for first, the rows before the weights, which take longer:
 //
-//   begin(); ask_for_rows(); load weights of a place; ask_for_ends(); keep_rows(); add up sums, reading the rows by row_vector(); finish()
+//   begin(); ask_for_rows(); load weights of a place; ask_for_ends(); keep_rows(); add up sums, reading the rows by
+//     row_vector(); finish()
 //
 // Columns of a part may be rotated in pairs as rotary.comp does: then a pair's columns are in neighbouring slots, or
 // one slot, and each group has an even number of teams. The including kernel says where the tables are bound: ANGLES is

@@ -85,7 +85,8 @@ vec4 four[OPERANDS];
     if (kind_of(uint(i)) == chain_float) \
       four[i] = single ? vec4(floats##i[0]) : vectors##i[index]; \
     else \
-      four[i] = vec4((single ? ivec4(number_of(uint(bytes##i[0]), kind_of(uint(i)))) : numbers_of(words##i[index], kind_of(uint(i)))) - \
+      four[i] = vec4((single ? ivec4(number_of(uint(bytes##i[0]), kind_of(uint(i)))) \
+          : numbers_of(words##i[index], kind_of(uint(i)))) - \
                      MIDDLE(i)) * scale##i[0]; \
   }
 #define TAKE(i) \

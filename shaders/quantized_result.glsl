@@ -38,7 +38,9 @@ layout(set = 0, binding = 15, std430) readonly buffer z_scale_buffer { float z_s
 layout(set = 0, binding = 16, std430) readonly buffer z_zero_buffer { uint8_t z_zero[]; };
 // Read where parameters are constants of the code, too (vulkan/block_constants.hpp): products that differ in them alone
 // are one pipeline.
-layout(set = 0, binding = 0, std140) uniform known_parameters { layout(offset = 4 * quantized_numbers_at) quantized_numbers known; };
+layout(set = 0, binding = 0, std140) uniform known_parameters {
+  layout(offset = 4 * quantized_numbers_at) quantized_numbers known;
+};
 
 bool has(uint flag) { return (FLAGS & flag) != 0u; }
 
@@ -62,7 +64,8 @@ int byte_number(uint bits, bool is_signed) { return is_signed ? int(bits << 24u)
 uint8_t a_zero_byte = ZERO_BYTE(quantized_a_zero, a_zero), y_zero_byte = ZERO_BYTE(quantized_out_zero, y_zero);
 uint8_t r_zero_byte = ZERO_BYTE(quantized_r_zero, r_zero), z_zero_byte = ZERO_BYTE(quantized_z_zero, z_zero);
 float a_step = SCALE(a_scale), y_step = HAS_SUM ? SCALE(y_scale) : 1.0, r_step = HAS_SUM ? SCALE(r_scale) : 1.0;
-float z_step = HAS_SUM ? SCALE(z_scale) : 1.0, z_inverse = !HAS_SUM ? 1.0 : KNOWN ? known.z_inverse : exact_quotient(1.0, z_scale[0]);
+float z_step = HAS_SUM ? SCALE(z_scale) : 1.0,
+    z_inverse = !HAS_SUM ? 1.0 : KNOWN ? known.z_inverse : exact_quotient(1.0, z_scale[0]);
 float y_inverse = !QUANTIZES ? 1.0 : KNOWN ? known.y_inverse : exact_quotient(1.0, y_scale[0]);
 
 int a_middle() { return centred_byte(uint(a_zero_byte), A_UNSIGNED); }

@@ -34,13 +34,16 @@ const bool RELU = (FLAGS & recurrent_relu) != 0u;
 const uint LANES = 16, TEAMS = THREADS / LANES, SUMS = GATES * BATCH;
 const uint WIDTH = (HIDDEN + 3) / 4;
 
-layout(set = 0, binding = 1, std430) readonly buffer projected_buffer { float projected[]; }; // [d][row of X][GATES · HIDDEN]
-layout(set = 0, binding = 2, std430) readonly buffer weight_buffer { T weights[]; };          // [d][GATES · HIDDEN][HIDDEN]
+// [d][row of X][GATES · HIDDEN]
+layout(set = 0, binding = 1, std430) readonly buffer projected_buffer { float projected[]; };
+// [d][GATES · HIDDEN][HIDDEN]
+layout(set = 0, binding = 2, std430) readonly buffer weight_buffer { T weights[]; };
 layout(set = 0, binding = 2, std430) readonly buffer weight_vector_buffer { T4 weights4[]; };
 layout(set = 0, binding = 3, std430) readonly buffer bias_buffer { T bias[]; };
 layout(set = 0, binding = 4, std430) readonly buffer initial_h_buffer { T initial_h[]; };
 layout(set = 0, binding = 5, std430) readonly buffer initial_c_buffer { T initial_c[]; };
-layout(set = 0, binding = 6, std430) buffer state_buffer { float states[]; }; // [2][d][batch][HIDDEN], then [d][batch][HIDDEN] of C
+// [2][d][batch][HIDDEN], then [d][batch][HIDDEN] of C
+layout(set = 0, binding = 6, std430) buffer state_buffer { float states[]; };
 layout(set = 0, binding = 7, std430) writeonly buffer output_buffer { T y[]; };
 layout(set = 0, binding = 8, std430) writeonly buffer last_h_buffer { T y_h[]; };
 layout(set = 0, binding = 9, std430) writeonly buffer last_c_buffer { T y_c[]; };
@@ -113,7 +116,8 @@ void unit_step(uint d, uint b0, uint j, uint step, uint from) {
   const uint t = ((reverse >> d) & 1u) != 0u ? steps - 1 - step : step;
   const uint row = batch_first != 0 ? b * steps + t : t * batch + b;
   const uint place = (d * batch + b) * HIDDEN + j, all = directions * batch * HIDDEN;
-  const uint kept = (batch_first != 0 ? b * directions + d : d * batch + b) * HIDDEN + j; // among the states of the operands
+  // among the states of the operands
+  const uint kept = (batch_first != 0 ? b * directions + d : d * batch + b) * HIDDEN + j;
   float memory = 0.0;
   if (GATES == 4)
     memory = step > 0 ? states[2 * all + place] : (HAS_C ? float(initial_c[kept]) : 0.0);

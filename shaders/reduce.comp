@@ -1,7 +1,8 @@
 #version 450
-// Reductions over any axes: sum, mean, maximum, minimum, product, norms and their logarithms. A team (team.glsl) has a part of a
-// result's elements; if results are few and long, a second launch merges the parts of each.
-// Variants: f32 f16 f32_plain f16_plain f64_plain i32_plain i64_plain u32_plain u64_plain i16_plain u16_plain i8_plain u8_plain
+// Reductions over any axes: sum, mean, maximum, minimum, product, norms and their logarithms. A team (team.glsl) has a
+// part of a result's elements; if results are few and long, a second launch merges the parts of each.
+// Variants: f32 f16 f32_plain f16_plain f64_plain i32_plain i64_plain u32_plain u64_plain i16_plain u16_plain i8_plain
+// Variants: u8_plain
 #extension GL_GOOGLE_include_directive : require
 #include "row_variant.glsl"
 #include "types.glsl"
@@ -93,8 +94,8 @@ TEAM_REDUCE(team_product, double, team_doubles, multiply_doubles)
 #define NOT_A_NUMBER nan_value
 #endif
 
-/// `value`: sum, product, or largest of the numbers (for the minimum, of their negatives); `more`: whether there was a NaN, or the sum of
-/// e^(x − largest).
+/// `value`: sum, product, or largest of the numbers (for the minimum, of their negatives); `more`: whether there was a
+/// NaN, or the sum of e^(x − largest).
 struct reduction {
   A value, more;
 };
@@ -168,7 +169,8 @@ A finished(reduction r) {
 }
 
 void team_row(uint row, bool present) {
-  reduction r = reduction(is_extreme() || KIND == reduce_log_sum_exp ? LOWEST : A(KIND == reduce_product ? 1 : 0), A(0));
+  reduction r = reduction(is_extreme() || KIND == reduce_log_sum_exp ? LOWEST : A(KIND == reduce_product ? 1 : 0),
+      A(0));
   if (PHASE == reduce_merge) {
     for (uint p = lane; p < (present ? parts : 0); p += lanes) {
       const REAL2 part = part_states[p * results + row];

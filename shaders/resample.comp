@@ -45,7 +45,8 @@ void main() {
     y[index] = TARGET(outside);
     return;
   }
-  const float limit = float(in_size + 2u * radius), place = clamp(fma(float(o), slope, offset), -limit, limit), low = floor(place);
+  const float limit = float(in_size + 2u * radius), place = clamp(fma(float(o), slope, offset), -limit, limit),
+      low = floor(place);
   const int last = int(in_size) - 1;
   float sum = 0.0, weights = 0.0;
   for (int k = 1 - int(radius); k <= int(radius); ++k) {

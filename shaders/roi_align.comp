@@ -64,7 +64,8 @@ vec4 parts_at(uint plane, float row, float column) {
   const neighbours r = split(row, height), c = split(column, width);
   const vec4 elements = vec4(float(x[plane + r.low * width + c.low]), float(x[plane + r.low * width + c.high]),
                              float(x[plane + r.high * width + c.low]), float(x[plane + r.high * width + c.high]));
-  return elements * vec4((1.0 - r.rest) * (1.0 - c.rest), (1.0 - r.rest) * c.rest, r.rest * (1.0 - c.rest), r.rest * c.rest);
+  return elements * vec4((1.0 - r.rest) * (1.0 - c.rest), (1.0 - r.rest) * c.rest, r.rest * (1.0 - c.rest),
+      r.rest * c.rest);
 }
 
 void main() {

@@ -22,7 +22,8 @@ float decoded(uint bits, uint sign, int mantissa, int bias) {
 
 float float_of_half(uint bits) {
   const uint sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
-  return magnitude >= 0x7c00u ? uintBitsToFloat(sign | infinite_bits | ((magnitude & 0x3ffu) << 13)) : decoded(magnitude, sign, 10, 15);
+  return magnitude >= 0x7c00u ? uintBitsToFloat(sign | infinite_bits | ((magnitude & 0x3ffu) << 13))
+      : decoded(magnitude, sign, 10, 15);
 }
 
 /// How a float8 type reads its bits, as in src/tensor/float8.cpp.

@@ -23,7 +23,8 @@ float row_max() {
 void softmax_row() {
   const float top = row_max();
   float sum = 0.0;
-  EACH_VECTOR(KIND == softmax_plain, EACH_ELEMENT { const float p = exact_exp(v[e] - top); sum += p; v[e] = KIND == softmax_plain ? p : v[e]; })
+  EACH_VECTOR(KIND == softmax_plain, EACH_ELEMENT { const float p = exact_exp(v[e] - top); sum += p;
+      v[e] = KIND == softmax_plain ? p : v[e]; })
   sum = team_sum(sum, 1);
   if (KIND == softmax_logarithm) {
     const float shift = exact_log(sum);

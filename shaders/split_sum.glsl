@@ -24,7 +24,8 @@ vec4 part_at(uint i) {
 /// count.
 vec4 summed(uint row, uint column, uint at) {
   const uint i = row * N + column, b = row * bias_row + column * bias_column;
-  vec4 own_bias = vec4(0), more = vec4(0); // asked for before the parts are waited for, of which eight are on their way at a time
+  // asked for before the parts are waited for, of which eight are on their way at a time
+  vec4 own_bias = vec4(0), more = vec4(0);
   if (HAS_BIAS)
     own_bias = WIDTH == 4 ? vec4(bias4[b / 4]) : vec4(float(bias[b]), 0, 0, 0);
   if (HAS_RESIDUAL)

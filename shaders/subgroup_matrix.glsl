@@ -9,7 +9,8 @@ const uint subgroup_scope = 3u, matrix_lines = 16u, byte_depths = 32u;
 const uint by_rows = 0u, by_columns = 1u;
 
 #define SUBGROUP_MATRIX(type, rows, columns, use) \
-  spirv_type(extensions = ["SPV_KHR_cooperative_matrix"], capabilities = [6022], id = 4456, type, subgroup_scope, rows, columns, use)
+  spirv_type(extensions = ["SPV_KHR_cooperative_matrix"], capabilities = [6022], id = 4456, type, subgroup_scope, \
+             rows, columns, use)
 
 // Operands of loads and stores of shared memory, by which others see what was stored before a barrier (Vulkan's memory
 // model): MakePointerVisible or MakePointerAvailable for the group, and NonPrivatePointer.

@@ -118,8 +118,8 @@ private:
     return chosen[std::find(c.nodes.begin(), c.nodes.end(), plan_.producer[v]) - c.nodes.begin()];
   }
 
-  /// Whether `v` is an input of the model that the host writes to the GPU's memory if it is small. Most of many inputs are state that stays on
-  /// the GPU (a decoder's caches), which a kernel copies to its place several at a time.
+  /// Whether `v` is an input of the model that the host writes to the GPU's memory if it is small. Most of many inputs
+  /// are state that stays on the GPU (a decoder's caches), which a kernel copies to its place several at a time.
   bool is_written(value_id v) const {
     constexpr size_t many_inputs = 16;
     return tools_.writes_inputs && program_.inputs.size() - calls_.appends().size() < many_inputs &&
@@ -243,7 +243,8 @@ private:
     return out;
   }
 
-  /// Whether nothing of the chunk's last step makes what is appended, or reads the caches: then it is appended beside that step.
+  /// Whether nothing of the chunk's last step makes what is appended, or reads the caches: then it is appended beside
+  /// that step.
   bool appends_beside(const chunk& c, const installed_chunk& out) const {
     const auto ends =
         std::ranges::find_if(out.launches.rbegin(), out.launches.rend(), &installed_launch::barrier_before);

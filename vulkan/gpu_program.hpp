@@ -20,8 +20,9 @@ struct bound_range {
   enum class where : uint8_t { arena, scratch, parameters, counters, uploads, downloads, exchanged, cache, fixed };
   where place = where::arena;
   const allocation* fixed = nullptr;
-  int64_t offset =
-      0; // within the arena, the scratch memory, the parameter buffer, the counters, the staging memory, the cache, or the allocation
+  /// Within the arena, the scratch memory, the parameter buffer, the counters, the staging memory, the cache, or the
+  /// allocation.
+  int64_t offset = 0;
   int64_t bytes = 0;
   size_t cache = 0; // index into `dynamic_calls::appends`
   /// Where the bytes are in the staging memory for uploads if the host narrows an input; -1 if they are not

@@ -108,11 +108,11 @@ enum class precision : uint8_t {
 /// How the devices of a session share its work. Each device, or group of devices, that runs whole pieces of it is a
 /// replica.
 enum class strategy : uint8_t {
-  none,          // one plan over the devices, as the policy says
-  data_parallel, // a replica a device; a batch is split, each replica gets one share of its rows
-  model_parallel, // one plan over all devices (`heft`, unless the policy says otherwise), with several requests in flight
+  none,           // one plan over the devices, as the policy says
+  data_parallel,  // a replica a device; a batch is split, each replica gets one share of its rows
+  model_parallel, // one plan over all devices (`heft` unless the policy says otherwise), several requests in flight
   pipeline,       // contiguous stages, one a device (`placement_policy::pipeline`), through which micro-batches flow
-  work_stealing, // a replica a device; an idle one takes the next micro-batch
+  work_stealing,  // a replica a device; an idle one takes the next micro-batch
   /// Whichever of these is predicted to be the best for the first request (`session_options::choice`). Choosing takes
   /// as long as planning all of them; meanwhile requests wait where they are submitted, within their time limits,
   /// `run_async` too.

@@ -79,8 +79,8 @@ struct policy_problem {
 
   const policy_device* devices; // by device
   const uint8_t* task_flags;    // by task
-  const uint32_t*
-      pinned; // by task: the one device that is allowed because the caller says so, else `policy_none`; null if there are none
+  /// By task: the one device that is allowed because the caller says so, else `policy_none`. Null if there are none.
+  const uint32_t* pinned;
 
   const uint64_t* input_begin; // by task
   const uint32_t* inputs;      // the values that it reads; one may be there twice

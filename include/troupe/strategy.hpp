@@ -15,17 +15,18 @@
 // strategy says who takes them:
 //
 // - `share`, if there is one, is asked once for each request that may be cut: how many rows each replica gets, at once.
-// - `choose` is asked for all others, whenever something has changed and rows wait: which replica takes the first of them
-//   now, and how many; or no replica, until the next change or a time.
+// - `choose` is asked for all others, whenever something has changed and rows wait: which replica takes the first of
+//   them now, and how many; or no replica, until the next change or a time.
 //
 // Rules for both sides:
 // - Nothing here owns anything: all pointers are valid while the function runs.
-// - One stream of requests is asked about by one thread at a time; several streams may be asked about at once, each has a
-//   state of its own (`open`).
-// - A function must not throw (troupe catches it, and ends what waits with an error). It reports what is wrong, and returns
-//   other than 0.
+// - One stream of requests is asked about by one thread at a time; several streams may be asked about at once, each has
+//   a state of its own (`open`).
+// - A function must not throw (troupe catches it, and ends what waits with an error). It reports what is wrong, and
+//   returns other than 0.
 // - The answers may depend on all that was asked before, and on nothing else: simulations repeat what they saw.
-// - Later versions may change everything but `abi_version`, which stays first. troupe refuses plug-ins of other versions.
+// - Later versions may change everything but `abi_version`, which stays first. troupe refuses plug-ins of other
+//   versions.
 #pragma once
 
 #include "troupe/export.hpp"

@@ -15,8 +15,8 @@ ends the run. Errors are classes of `troupe.errors`.
 """
 import os as _os
 
-# libgomp reads its settings when it is loaded. Its threads should spin for tens of microseconds between two kernels, no longer: see
-# cli/main.cpp. The setting is taken back, so that programs that are started from here do not inherit it.
+# libgomp reads its settings when it is loaded. Its threads should spin for tens of microseconds between two kernels, no
+# longer: see cli/main.cpp. The setting is taken back, so that programs that are started from here do not inherit it.
 _ours = "GOMP_SPINCOUNT" not in _os.environ and "OMP_WAIT_POLICY" not in _os.environ
 if _ours:
     _os.environ["GOMP_SPINCOUNT"] = "20000"

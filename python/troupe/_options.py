@@ -67,7 +67,8 @@ _HINTS = {
     "log_verbosity_level": (0, "errors are exceptions, and little else is logged"),
     "logid": ("", "errors are exceptions, and little else is logged"),
 }  # fmt: skip
-# Configuration entries of onnxruntime that are hints, by how they begin; and those of them that are promises, by value, if any by None.
+# Configuration entries of onnxruntime that are hints, by how they begin; and those of them that are promises, by value,
+# if any by None.
 _HINT_ENTRIES = ("session.", "memory.", "optimization.")
 _PROMISES = {
     ("session.disable_cpu_ep_fallback", "1"): "what a GPU cannot run, the CPU does; Session.plan says what",

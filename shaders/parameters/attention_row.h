@@ -11,7 +11,8 @@ PARAMETERS(attention_row) {
   uvec4 v_steps;
   uvec4 y_steps;
   // From here on: what the number of past keys decides.
-  uint keys, past, split_keys, mask_keys; // past: keys of the operands for past ones; split_keys: of a split, in whole blocks
+  // past: keys of the operands for past ones; split_keys: of a split, in whole blocks
+  uint keys, past, split_keys, mask_keys;
   uvec4 past_k_steps;
   uvec4 past_v_steps;
   uvec4 mask_steps; // batch, head, query, key

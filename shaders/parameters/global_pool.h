@@ -2,6 +2,7 @@
 #include "block.h"
 
 PARAMETERS(global_pool) {
-  uint count, channels, pixels, pixels_first; // count: channels (in vectors) of all images; 1: teams are along the pixels
+  // count: channels (in vectors) of all images; 1: teams are along the pixels
+  uint count, channels, pixels, pixels_first;
   uint in_image, in_channel, in_pixel, unused; // steps
 };

@@ -9,4 +9,5 @@ PARAMETERS(linear_attention) {
 };
 
 /// Flags.
-CONSTANT linear_past = 1, linear_present = 2, linear_decay = 4, linear_decay_rows = 8, linear_beta = 16, linear_shared_beta = 32;
+CONSTANT linear_past = 1, linear_present = 2, linear_decay = 4, linear_decay_rows = 8, linear_beta = 16,
+    linear_shared_beta = 32;

@@ -18,7 +18,8 @@ struct product_parameters {
 CONSTANT depth_vectors = 0;  // along the depth: its stride is 1 and every vector is aligned and whole
 CONSTANT depth_elements = 1; // single elements, neighbouring invocations along the depth
 CONSTANT line_elements = 2;  // single elements, neighbouring invocations along the rows of A or the columns of B
-CONSTANT line_vectors = 3;   // along the rows or columns: their stride is 1, all aligned and whole (tiled and cooperative kernels only)
+// along the rows or columns: their stride is 1, all aligned and whole (tiled and cooperative kernels only)
+CONSTANT line_vectors = 3;
 
 /// Flags, also of convolutions that are not products.
 CONSTANT product_bias = 1, product_residual = 2;
@@ -28,7 +29,8 @@ CONSTANT product_strided_out = 16; // a convolution whose output rows are not si
 CONSTANT product_taps_first = 32;  // depthwise weights are [taps][filters]
 CONSTANT product_whole_tiles = 64; // no tile goes beyond the product (matmul_matrices only)
 CONSTANT product_batched = 128;    // several products, or groups of a convolution
-CONSTANT product_asks_first = 16777216; // beside those of quantized.h: few groups wait for memory, which ask for all at once (cooperative kernels only)
+// beside those of quantized.h: few groups wait for memory, which ask for all at once (cooperative kernels only)
+CONSTANT product_asks_first = 16777216;
 
 /// Cooperative kernels keep two buffers of both tiles if they take no more shared memory than this.
 CONSTANT product_double_buffer_bytes = 49152;

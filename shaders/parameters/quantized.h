@@ -13,9 +13,11 @@ CONSTANT quantized_column_sums = 32768;                           // B's column 
 CONSTANT quantized_out = 65536, quantized_out_signed = 131072;    // results are bytes, else floats; int8, else uint8
 CONSTANT quantized_out_zero = 262144;                             // results have a zero point
 // If product_residual, a sum with it follows.
-CONSTANT quantized_r_unsigned = 524288, quantized_r_zero = 1048576; // the residual is uint8, else int8; has a zero point
+// the residual is uint8, else int8; has a zero point
+CONSTANT quantized_r_unsigned = 524288, quantized_r_zero = 1048576;
 CONSTANT quantized_z_signed = 2097152, quantized_z_zero = 4194304;  // the sum is int8, else uint8; has a zero point
-CONSTANT quantized_known = 8388608;                                 // single scales and zero points are in the block, else in buffers
+// single scales and zero points are in the block, else in buffers
+CONSTANT quantized_known = 8388608;
 
 /// Where they are in a block, in words: after what every kernel has of its own.
 CONSTANT quantized_numbers_at = 64;

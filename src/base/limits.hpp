@@ -7,8 +7,8 @@
 // runs it.
 //
 // - Reading copies the messages but not the tensors: about 100 bytes for each byte of a message.
-// - Operators that are computed beforehand: `folding_*`. Constants that a device computes when it takes them (weight recipes)
-//   count too: what a recipe takes is charged when it is made.
+// - Operators that are computed beforehand: `folding_*`. Constants that a device computes when it takes them (weight
+//   recipes) count too: what a recipe takes is charged when it is made.
 // - Expressions of symbolic dims: `dim_*`.
 // - Control flow: `body_*`, `copied_*`.
 // - What one text or list in the file may ask for: `longest_*`, `max_*`.

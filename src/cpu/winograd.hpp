@@ -2,7 +2,8 @@
 // inputs with as many products a channel, 36 instead of 144 for t = 4, 16 instead of 36 for t = 2 (Lavin and Gray,
 // "Fast Algorithms for Convolutional Neural Networks", 2015).
 //
-//   Y = Aᵀ (U ⊙ V) A,  U = G g Gᵀ,  V = Bᵀ d B      g: a filter, d: a patch, Y: its tile; ⊙: by point, summed over the channels
+//   Y = Aᵀ (U ⊙ V) A,  U = G g Gᵀ,  V = Bᵀ d B
+//   g: a filter, d: a patch, Y: its tile; ⊙: by point, summed over the channels
 //
 // So a convolution is one matrix product for each point of a patch: [tiles × channels] · [channels × filters].
 #pragma once

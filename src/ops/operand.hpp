@@ -89,7 +89,8 @@ public:
 
   C* data() { return data_; }
   explicit operator bool() const { return data_ != nullptr; }
-  // Only for an output that is there, as one that its operator requires is; for others callers ask `operator bool` first.
+  // Only for an output that is there, as one that its operator requires is; for others callers ask `operator bool`
+  // first.
   // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.UndefReturn): the analyzer knows neither of these.
   C& operator[](int64_t i) { return data_[i]; }
 

@@ -2,7 +2,8 @@
 // moved now, and dims of 1, which need no moving. So a Transpose, or a Concat of one value with itself, of an outer
 // product is folded, and what is left joins a chain:
 //
-// - Transpose(f(a, b)) becomes f(Transpose(a), Transpose(b)) if each operand is a constant or keeps the order of its dims other than 1.
+// - Transpose(f(a, b)) becomes f(Transpose(a), Transpose(b)) if each operand is a constant or keeps the order of its
+//   dims other than 1.
 // - Concat(y, y …), y = f(a, b), becomes f(Concat(a, a …), b) if b has a dim of 1 there, and a is a constant.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"

@@ -2,13 +2,14 @@
 //
 // One walk in node order. A float32 value is one of these:
 //   literal  a constant: float16 for a node that computes in float16, as a recipe over the file's bytes;
-//   wanted   float32 that should be float16 (model inputs, results of mixed chains): converted where it is first read so;
+//   wanted   float32 that should be float16 (model inputs, results of mixed chains): converted at the first reader
+//            that wants it so;
 //   half     made in float16;
 //   exact    computed from integers, literals and exact values alone (positions, masks, tables), or by a node that must
-//            compute in float32. Its readers stay in float32 too, until they mix it with values that are not exact: so the
-//            angle of a rotary embedding, or a hand-written norm after its squares, keeps float32's digits and range. What is
-//            dequantised is exact too: between two quantisations a float16 would end on the wrong step now and then, which
-//            costs mobilenet_v2_qdq a relative error of 2.6e-2; its weights are 8-bit anyway.
+//            compute in float32. Its readers stay in float32 too, until they mix it with values that are not exact: so
+//            the angle of a rotary embedding, or a hand-written norm after its squares, keeps float32's digits and
+//            range. What is dequantised is exact too: between two quantisations a float16 would end on the wrong step
+//            now and then, which costs mobilenet_v2_qdq a relative error of 2.6e-2; its weights are 8-bit anyway.
 // A node computes in float16 if it can and some float operand is not exact. Operands that the host must know (the
 // scales of a Resize) keep their type. Every value is converted at most once each way.
 //

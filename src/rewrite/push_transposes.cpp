@@ -2,8 +2,8 @@
 //
 // - Reshape(Transpose(x)) that adds a leading dim of 1 becomes Transpose(Reshape(x)): attention then sees four dims.
 // - A Transpose that moves dims of 1 about keeps them in place, with a Reshape after it (which is free).
-// - Op(Transpose(x), Transpose(y)) with equal permutations becomes Transpose(Op(x, y)) for elementwise operators, and so does
-//   Op(Transpose(x)) if a Transpose follows, directly or after more of them.
+// - Op(Transpose(x), Transpose(y)) with equal permutations becomes Transpose(Op(x, y)) for elementwise operators, and
+//   so does Op(Transpose(x)) if a Transpose follows, directly or after more of them.
 // - Gather of one index along an axis of a transposed value gathers before the transpose.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"

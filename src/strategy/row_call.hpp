@@ -13,7 +13,8 @@ struct row_state {
     shared, // all rows have it: neither elements nor dims depend on the batch
     rows,   // dim `axis` counts the rows, and what is there of a row depends on that row alone
     size,   // the elements depend on the number of rows; the dims do not
-    positions, // dim `axis` counts the rows; elements of row i are i · step + x, 0 ≤ x < bound, and x is the same for all rows
+    // Dim `axis` counts the rows; elements of row i are i · step + x, 0 ≤ x < bound, and x is the same for all rows.
+    positions,
     folded, // dim `axis` has `step` neighbours for each row, which depend on that row alone
   };
   relation is = relation::shared;

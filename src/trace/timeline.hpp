@@ -88,10 +88,10 @@ void check(const timeline& t);
 /// counters:
 ///
 /// - "queue": chunks sent to it and not yet answered.
-/// - "memory": weights, the bytes of the constants that its nodes read, which it holds throughout; values, the bytes of the run's arena
-///   slot that hold a value, as the plan's lifetimes say, each from the begin of the node that makes it to the end of the last one that
-///   reads it; on devices that compute in the host's memory also leaving, the values made for other devices, later segments
-///   and the caller, which are not in the arena.
+/// - "memory": weights, the bytes of the constants that its nodes read, which it holds throughout; values, the bytes of
+///   the run's arena slot that hold a value, as the plan's lifetimes say, each from the begin of the node that makes it
+///   to the end of the last one that reads it; on devices that compute in the host's memory also leaving, the values
+///   made for other devices, later segments and the caller, which are not in the arena.
 ///
 /// Not counted: what other runs and sessions hold, kernels' scratch memory, and the reserved part of the arena that
 /// holds no value.

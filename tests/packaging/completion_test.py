@@ -9,7 +9,8 @@ import unittest
 import help
 
 COMMAND, SCRIPT = sys.argv.pop(1), sys.argv.pop(1)
-# Reads a line and its words in bash's sense, all ended by a unit separator; prints the replies, one a line, and a record separator.
+# Reads a line and its words in bash's sense, all ended by a unit separator; prints the replies, one a line, and a
+# record separator.
 ASK = r"""
 source /usr/share/bash-completion/bash_completion
 source "$0"

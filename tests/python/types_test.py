@@ -41,7 +41,8 @@ WRONG = {
 }
 
 
-# Of pybind11: its classes have a metaclass of its own, and those that Python cannot make have a constructor that says so.
+# Of pybind11: its classes have a metaclass of its own, and those that Python cannot make have a constructor that says
+# so.
 NOT_IN_THE_STUB = r"""
 troupe\._core\.(BoundSession|Engine|Result|Session|Stop|Trace|Value)
 troupe\._core\.(BoundSession|Result|Session|Trace|Value)\.__init__

@@ -144,7 +144,8 @@ def resize(g, x=None, sizes=None):
     target = sizes or [int(s * f) for s, f in zip(x.dims, factors)]
     if sizes is None and g.chance(0.5):
         if 0.5 in factors and attributes["coordinate_transformation_mode"] == "align_corners":
-            # Of odd sizes: ONNX's own cases take the corner of the unrounded size, ONNX Runtime that of the rounded one.
+            # Of odd sizes: ONNX's own cases take the corner of the unrounded size, ONNX Runtime that of the rounded
+            # one.
             attributes["coordinate_transformation_mode"] = "half_pixel"
         return g.op("Resize", [x, nothing, real32(g, factors)], target, mode=mode, **attributes)
     empty = None if g.opset >= 13 else real32(g, [])

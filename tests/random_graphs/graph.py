@@ -59,7 +59,7 @@ class Graph:
     def child(self):
         return Graph(0, self.opset, self.half, self.float16, self)
 
-    # -- names, nodes, values ---------------------------------------------------------------------------------------------
+    # -- names, nodes, values ------------------------------------------------------------------------------------------
 
     def name(self, prefix="v"):
         self.counter[0] += 1
@@ -83,7 +83,7 @@ class Graph:
         """A node of one output of these dims."""
         return self.value(self.node(kind, inputs, **attributes)[0], type, dims, bound)
 
-    # -- constants and inputs -----------------------------------------------------------------------------------------------
+    # -- constants and inputs ------------------------------------------------------------------------------------------
 
     def const(self, elements, type="f", bound=None):
         elements = np.asarray(elements)
@@ -135,7 +135,7 @@ class Graph:
         self.symbols.setdefault(name, (size, other))
         return name
 
-    # -- choosing -------------------------------------------------------------------------------------------------------------
+    # -- choosing ------------------------------------------------------------------------------------------------------
 
     def visible(self):
         return (self.parent.visible() if self.parent else []) + self.values
@@ -154,7 +154,7 @@ class Graph:
     def chance(self, p):
         return self.random.random() < p
 
-    # -- what jumps -------------------------------------------------------------------------------------------------------------
+    # -- what jumps ----------------------------------------------------------------------------------------------------
 
     def may_jump(self, *values):
         """Whether a jump in these values can be checked: no body's can, and half precision is too coarse for any margin."""
@@ -185,7 +185,7 @@ class Graph:
         self.probes.append(helper.make_node(kind, [getattr(i, "name", i) for i in inputs], [name], **attributes))
         return name
 
-    # -- attempts ---------------------------------------------------------------------------------------------------------------
+    # -- attempts ------------------------------------------------------------------------------------------------------
 
     def mark(self):
         return [len(part) for part in (self.nodes, self.values, self.checks, self.probes)]

@@ -1,11 +1,11 @@
 // Operators of ai.onnx that are compositions of others: AffineGrid, CausalConvWithState, CenterCropPad, SwiGLU.
 //
-//   AffineGrid: grid[n, (z,) y, x] = theta[n] · (x', y', (z',) 1), where a place i of m along an axis is (2i − (m − 1)) / m, or
-//               with align_corners / max(m − 1, 1)
-//   CausalConvWithState: y[t] = act(b + Σ over taps k of w[k] · x[t − K + 1 + k]) by channel, where past_state is what comes before x,
-//               zeros if it is absent; present_state is the last K − 1 columns of both
-//   CenterCropPad: of the axes in `axes` (default all), the middle if they are too long, zeros around them if they are too short; the
-//               odd element is left out, or comes, at the end
+//   AffineGrid: grid[n, (z,) y, x] = theta[n] · (x', y', (z',) 1), where a place i of m along an axis is (2i − (m − 1))
+//               / m, or with align_corners / max(m − 1, 1)
+//   CausalConvWithState: y[t] = act(b + Σ over taps k of w[k] · x[t − K + 1 + k]) by channel, where past_state is what
+//               comes before x, zeros if it is absent; present_state is the last K − 1 columns of both
+//   CenterCropPad: of the axes in `axes` (default all), the middle if they are too long, zeros around them if they are
+//               too short; the odd element is left out, or comes, at the end
 //   SwiGLU: a · sigmoid(alpha · a) · b
 #include "ops/expansion.hpp"
 #include "ops/movement.hpp"

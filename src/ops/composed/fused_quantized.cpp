@@ -1,7 +1,8 @@
 // Products and convolutions of bytes with scales, produced by fusion from operands that are dequantised and results
 // that are quantised:
 //
-//   y = act(Σ (a − a_zero) (b − b_zero) · (a_scale · b_scale) + bias)      quantised: saturate(⌊y · (1 / y_scale)⌉ + y_zero)
+//   y = act(Σ (a − a_zero) (b − b_zero) · (a_scale · b_scale) + bias)
+//   quantised: saturate(⌊y · (1 / y_scale)⌉ + y_zero)
 //
 // Inputs A, B, a_scale, b_scale, a_zero?, b_zero?, bias?, y_scale?, y_zero?: A and B as of MatMulInteger or
 // ConvInteger, whose attributes and kernels these are; scales, bias and results are float32, and if there is a y_scale,

@@ -1,6 +1,7 @@
 // Element-by-element compositions of com.microsoft: Gelu, BiasGelu, FastGelu.
 //
-//   Gelu(x), BiasGelu(x, b) = Gelu(x + b), FastGelu(x, b?) = x' · (1 + tanh(√(2/π) · (x' + 0.044715 x'³))) / 2 with x' = x + b
+//   Gelu(x), BiasGelu(x, b) = Gelu(x + b), FastGelu(x, b?) = x' · (1 + tanh(√(2/π) · (x' + 0.044715 x'³))) / 2 with x'
+//     = x + b
 #include "ops/expansion.hpp"
 
 namespace troupe {

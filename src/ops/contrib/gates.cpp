@@ -1,10 +1,13 @@
 // Gates of com.microsoft, as ONNX Runtime defines them: EngramGate, GatedAdd, GatedRMSNorm, LinearAttentionGate.
 //
-//   EngramGate: value · sigmoid(sign(d) · √max(|d|, 10⁻⁶)), where d is the product of the normed key and the normed query over √size; keys and
-//     queries are [batch, sequence, branches, size], the value, the same for all branches, [batch, sequence, size], scales of norms [branches, size]
+//   EngramGate: value · sigmoid(sign(d) · √max(|d|, 10⁻⁶)), where d is the product of the normed key and the normed
+//     query over √size; keys and queries are [batch, sequence, branches, size], the value, the same for all branches,
+//     [batch, sequence, size], scales of norms [branches, size]
 //   GatedAdd: x + y · gate, one gate a row
-//   GatedRMSNorm: RMSNormalization(x, scale) · silu(gate), or · sigmoid(gate); parts of the last axis as long as `scale` are normed by themselves
-//   LinearAttentionGate: decay = decay_scale · softplus(a + dt_bias), of one number each a head, in float32; beta = sigmoid(b)
+//   GatedRMSNorm: RMSNormalization(x, scale) · silu(gate), or · sigmoid(gate); parts of the last axis as long as
+//     `scale` are normed by themselves
+//   LinearAttentionGate: decay = decay_scale · softplus(a + dt_bias), of one number each a head, in float32; beta =
+//     sigmoid(b)
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 

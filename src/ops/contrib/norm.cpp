@@ -2,8 +2,10 @@
 // SkipSimplifiedLayerNormalization, EmbedLayerNormalization and QEmbedLayerNormalization (com.microsoft).
 //
 //   SimplifiedLayerNormalization: RMSNormalization, whose factor 1 / √(mean of x² + epsilon) is output 1
-//   Skip…: the norm of sum = input + skip (+ bias), which is output 3; skip is [batch or 1, sequence, hidden] or [sequence, hidden]
-//   EmbedLayerNormalization: the norm of sum = word[ids] + position[p] (+ segment[segment ids]), output 2; output 1 counts each row's mask
+//   Skip…: the norm of sum = input + skip (+ bias), which is output 3; skip is [batch or 1, sequence, hidden] or
+//     [sequence, hidden]
+//   EmbedLayerNormalization: the norm of sum = word[ids] + position[p] (+ segment[segment ids]), output 2; output 1
+//     counts each row's mask
 //   QEmbedLayerNormalization: the same of quantised tables, scale and bias, each with a scale and a zero point
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"

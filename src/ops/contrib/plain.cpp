@@ -3,8 +3,10 @@
 // TransposeMatMul, Trilu, UnfoldTensor, Unique.
 //
 //   ExpandDims: Unsqueeze     SampleOp: x     TransposeMatMul: FusedMatMul
-//   MatMulInteger16: MatMul of int16 operands in int32                  Unique: in the order of appearance; results y, inverse, counts
-//   UnfoldTensor: the windows of `size` elements along axis `dim`, one every `step`; a window's elements become the last axis
+//   MatMulInteger16: MatMul of int16 operands in int32
+//   Unique: in the order of appearance; results y, inverse, counts
+//   UnfoldTensor: the windows of `size` elements along axis `dim`, one every `step`; a window's elements become the
+//     last axis
 #include "ops/expansion.hpp"
 #include "ops/strided_copy.hpp"
 

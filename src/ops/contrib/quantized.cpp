@@ -2,7 +2,8 @@
 // products with scales.
 //
 //   QLinearX(x, scale, zero, …, y scale, y zero) = quantised(X(dequantised(x))); zero points that are left out are 0
-//   MatMulIntegerToFloat: (A − a zero) · (B − b zero) · a scale · b scale + bias; DynamicQuantizeMatMul: the same of quantised A
+//   MatMulIntegerToFloat: (A − a zero) · (B − b zero) · a scale · b scale + bias; DynamicQuantizeMatMul: the same of
+//     quantised A
 //   QGemm: y = alpha · a scale · b scale · ((A − a zero) · (B − b zero) + C), quantised if y has a zero point
 //   QLinearConv: that of ai.onnx, perhaps with the channels last in x and y
 //   QLinearSoftmax: quantised by a scale of 1 / ⌊1 / y scale⌋

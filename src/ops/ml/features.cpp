@@ -1,10 +1,14 @@
 // Operators of ai.onnx.ml that prepare features: ArrayFeatureExtractor, Binarizer, FeatureVectorizer, Imputer,
 // Normalizer, Scaler as and ZipMap as compositions, and OneHotEncoder.
 //
-//   ArrayFeatureExtractor: columns of the last axis; of a vector, one row of them     Binarizer: 1 where x > threshold, else 0
-//   FeatureVectorizer: columns side by side, in float32                                Scaler: (x − offset) · scale in float32
-//   Imputer: another value, of the feature or of all, where x is replaced_value        Normalizer: x / d, d the row's MAX, L1 or L2; x if d = 0
-//   ZipMap: its operand, a column for each label, where others make a map of each row: as skl2onnx exports with zipmap=False
+//   ArrayFeatureExtractor: columns of the last axis; of a vector, one row of them
+//   Binarizer: 1 where x > threshold, else 0
+//   FeatureVectorizer: columns side by side, in float32
+//   Scaler: (x − offset) · scale in float32
+//   Imputer: another value, of the feature or of all, where x is replaced_value
+//   Normalizer: x / d, d the row's MAX, L1 or L2; x if d = 0
+//   ZipMap: its operand, a column for each label, where others make a map of each row: as skl2onnx exports with
+//     zipmap=False
 //   OneHotEncoder: for each element a row of zeros with a 1 at its category; all zeros, or an error, if it is none
 #include "ops/expansion.hpp"
 #include "ops/ml/scores.hpp"

@@ -1,6 +1,7 @@
 // Linear models of ai.onnx.ml: LinearRegressor and LinearClassifier.
 //
-//   scores = x · coefficientsᵀ + intercepts, a row of coefficients for each target or class; then the post-transform (ml_scores.cpp)
+//   scores = x · coefficientsᵀ + intercepts, a row of coefficients for each target or class; then the post-transform
+//     (ml_scores.cpp)
 // A class is the one of the largest score. Two classes may have one score: the second class where it is positive; their
 // scores are then [1 − s, s].
 #include "base/checked.hpp"

@@ -2,8 +2,10 @@
 //
 // A map is two vectors of the same length: input 0 has its keys, each once, input 1 their values. The loader makes
 // these of what files have as one input (loader/graph_builder.hpp).
-//   CastMap: the values in the order of their keys, int64 (DENSE); or value k at place k of max_map, 0 or "0.f" where there is no such key (SPARSE)
-//   DictVectorizer: the values of the keys of a vocabulary, in its order, 0 or an empty string of those that are not there
+//   CastMap: the values in the order of their keys, int64 (DENSE); or value k at place k of max_map, 0 or "0.f" where
+//     there is no such key (SPARSE)
+//   DictVectorizer: the values of the keys of a vocabulary, in its order, 0 or an empty string of those that are not
+//     there
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"

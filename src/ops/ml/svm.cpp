@@ -1,11 +1,12 @@
 // Support vector machines of ai.onnx.ml: SVMRegressor and SVMClassifier.
 //
-//   kernels of x and v: LINEAR x·v   POLY (γ x·v + c)^d   RBF exp(−γ |x − v|²)   SIGMOID tanh(γ x·v + c), with kernel_params γ, c, d
+//   kernels of x and v: LINEAR x·v   POLY (γ x·v + c)^d   RBF exp(−γ |x − v|²)   SIGMOID tanh(γ x·v + c), with
+//     kernel_params γ, c, d
 //   SVMRegressor: Σ coefficient · kernel(x, v) + rho; with one_class its sign
-//   SVMClassifier: each pair of classes i < j has the score Σ over their vectors of coefficient · kernel + rho, where the coefficients of i's
-//     vectors are in row j − 1, those of j's in row i; i gets a vote if it is positive, else j. With prob_a and prob_b the scores are
-//     probabilities of each class, joined from those of the pairs (Wu, Lin and Weng, "Probability estimates for multi-class
-//     classification by pairwise coupling", 2004, its second approach).
+//   SVMClassifier: each pair of classes i < j has the score Σ over their vectors of coefficient · kernel + rho, where
+//     the coefficients of i's vectors are in row j − 1, those of j's in row i; i gets a vote if it is positive, else j.
+//     With prob_a and prob_b the scores are probabilities of each class, joined from those of the pairs (Wu, Lin and
+//     Weng, "Probability estimates for multi-class classification by pairwise coupling", 2004, its second approach).
 // Without support vectors the coefficients are those of linear scores, and rho[0] is added to each.
 #include "base/checked.hpp"
 #include "ops/ml/scores.hpp"

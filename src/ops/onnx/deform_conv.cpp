@@ -1,7 +1,8 @@
 // DeformConv: a convolution whose taps are moved by offsets (Dai et al., "Deformable convolutional networks", ICCV
 // 2017; Zhu et al., "Deformable ConvNets v2", CVPR 2019).
 //
-//   y[n, m, o] = b[m] + Σ over the group's channels c and taps t of w[m, c, t] · mask[n, g, t, o] · x[n, c](o·stride − pad + t·dilation + offset[n, g, t, o])
+//   y[n, m, o] = b[m] + Σ over the group's channels c and taps t of w[m, c, t] · mask[n, g, t, o] · x[n, c](o·stride −
+//     pad + t·dilation + offset[n, g, t, o])
 //
 // x is [N, C, H, W], w [M, C / group, kh, kw], offset [N, offset_group · kh · kw · 2, oh, ow] with the row's before the
 // column's, b [M], mask [N, offset_group · kh · kw, oh, ow]. Channel c is of offset group g = c / (C / offset_group).

@@ -4,7 +4,8 @@
 //   Affine: alpha · x + beta                          ParametricSoftplus: alpha · ln(1 + exp(beta · x))
 //   Scale: scale · x                                  ScaledTanh: alpha · tanh(beta · x)
 //   ImageScaler: scale · x + bias[channel] of images [N, C, H, W]
-//   Crop: images [N, C, H, W] without `border` (left, top, right, bottom); with `scale`, that height and width from left and top on
+//   Crop: images [N, C, H, W] without `border` (left, top, right, bottom); with `scale`, that height and width from
+//     left and top on
 //   DynamicSlice: Slice, all steps 1
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"

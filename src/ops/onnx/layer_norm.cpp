@@ -1,6 +1,7 @@
 // LayerNormalization and RMSNormalization: statistics of each slice of the axes from `axis` on.
 //
-//   LayerNormalization: y = (x − mean) · r · scale + bias, r = 1 / √(variance + epsilon); mean and r are further outputs
+//   LayerNormalization: y = (x − mean) · r · scale + bias, r = 1 / √(variance + epsilon); mean and r are further
+//     outputs
 //   RMSNormalization:   y = x / √(mean of x² + epsilon) · scale
 // Scale and bias broadcast to the operand. Statistics are computed in double, whatever stash_type asks for at least.
 #include "ops/families.hpp"

@@ -1,7 +1,7 @@
 // Matrix products: MatMul with NumPy's rules, and Gemm.
 //
-//   MatMul: the last two dims multiply, those before them broadcast; a vector on the left is a row, on the right a column,
-//           and the dim of 1 that this adds is dropped from the result.
+//   MatMul: the last two dims multiply, those before them broadcast; a vector on the left is a row, on the right a
+//           column, and the dim of 1 that this adds is dropped from the result.
 //   Gemm:   Y = alpha · op(A) · op(B) + beta · C, op transposes if transA / transB say so, C broadcasts to [M, N].
 // Integers wrap modulo 2^bits.
 #include "ops/families.hpp"

@@ -4,7 +4,8 @@
 // attribute `seed` they follow from that: every run gives the same. Without, every execution gives others
 // (`op_def::draws`), one after a lost device too.
 //   Bernoulli:   true with the probability that the operand states; a NaN never is
-//   Multinomial: `sample_size` classes of each row, whose elements are logarithms of probabilities, up to a constant of the row
+//   Multinomial: `sample_size` classes of each row, whose elements are logarithms of probabilities, up to a constant of
+//     the row
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"

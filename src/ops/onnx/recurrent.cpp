@@ -5,7 +5,8 @@
 // the loop; a step multiplies the state with R and applies the cell. Sequences shorter than `steps` keep their state
 // and give zeros.
 //
-//   LSTM (gates i o f c): C = f∘C + i∘c, h = o∘tanh(C)       peepholes add P∘C to i, f (before) and o (after the update)
+//   LSTM (gates i o f c): C = f∘C + i∘c, h = o∘tanh(C)
+//   peepholes add P∘C to i, f (before) and o (after the update)
 //   GRU  (gates z r h):   h = (1 − z)∘h' + z∘h, h' from r∘h (or r∘(h·R), with linear_before_reset)
 //   RNN:                  h = f(x·W + h·R)
 //
