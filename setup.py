@@ -2,8 +2,8 @@
 
 /usr/bin/python3 -m pip wheel --no-build-isolation --no-deps .      for any x86-64 processor (the preset `generic`); needs no network
 
-The environment's TROUPE_PRESET names another preset: a wheel of `release` is for this machine's processor alone. The wheel holds the command and
-libtroupe; what they need of the system is in scripts/packages.txt.
+The environment's TROUPE_PRESET names another preset: a wheel of `release` is for this machine's processor alone. The
+wheel holds the command and libtroupe; what they need of the system is in scripts/packages.txt.
 """
 import os
 import pathlib
@@ -27,7 +27,8 @@ class BuildWithCMake(build_py):
         subprocess.run(["cmake", "--preset", PRESET], cwd=ROOT, check=True)
         subprocess.run(["cmake", "--build", "--preset", PRESET, "--target", *targets], cwd=ROOT, check=True)
         subprocess.run(
-            ["cmake", "--install", f"build/{PRESET}", "--component", "python", "--strip", "--prefix", folder], cwd=ROOT, check=True
+            ["cmake", "--install", f"build/{PRESET}", "--component", "python", "--strip", "--prefix", folder], cwd=ROOT,
+            check=True
         )
         for link in folder.rglob("*.so.*"):  # a wheel has no links: libraries get the names that the linker looks for
             if link.is_symlink():

@@ -1,7 +1,8 @@
 """Calls of operators at sizes that models have, for operator_ratio.
 
-`cases()` yields them: float32 images of 64 channels, 56 × 56 pixels; rows of 256 positions and 768 features; products of
-512. Operands named `constant` are initializers, all others inputs: kernels that are fast for constant weights alone show here.
+`cases()` yields them: float32 images of 64 channels, 56 × 56 pixels; rows of 256 positions and 768 features; products
+of 512. Operands named `constant` are initializers, all others inputs: kernels that are fast for constant weights alone
+show here.
 """
 import numpy as np
 from onnx import TensorProto
@@ -11,8 +12,10 @@ from operator_case import MICROSOFT, ML, call, floats, integers, positive, whole
 
 def elementwise():
     image, row = (1, 64, 56, 56), (1, 256, 768)
-    for op in ("Abs Atan Ceil Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish IsNaN LeakyRelu Mish Neg Relu Round Selu "
-               "Sigmoid Sign Sin Sinh Cosh Softplus Softsign Tan Tanh ThresholdedRelu Celu Shrink Asinh Acos Asin Atanh "
+    for op in ("Abs Atan Ceil Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish IsNaN LeakyRelu Mish Neg Relu Round "
+               "Selu "
+               "Sigmoid Sign Sin Sinh Cosh Softplus Softsign Tan Tanh ThresholdedRelu Celu Shrink Asinh Acos Asin "
+               "Atanh "
                "Identity IsInf").split():
         yield call(op, floats(*image))
     for op in "Log Sqrt Reciprocal".split():

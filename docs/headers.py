@@ -4,7 +4,8 @@ import itertools
 import pathlib
 import xml.etree.ElementTree as ElementTree
 
-KINDS = {"enum": "doxygenenum", "typedef": "doxygentypedef", "variable": "doxygenvariable", "function": "doxygenfunction"}
+KINDS = {"enum": "doxygenenum", "typedef": "doxygentypedef", "variable": "doxygenvariable",
+         "function": "doxygenfunction"}
 
 
 def opening(header):
@@ -20,12 +21,15 @@ def declarations(xml):
         name = compound.findtext("name")
         if compound.get("kind") in ("class", "struct") and name.startswith("troupe::") and name.count("::") == 1:
             place = ElementTree.parse(xml / f"{compound.get('refid')}.xml").getroot().find("compounddef/location")
-            found[pathlib.Path(place.get("file")).name].append((int(place.get("line")), "doxygen" + compound.get("kind"), name))
-    members = [m for m in ElementTree.parse(xml / "namespacetroupe.xml").getroot().iter("memberdef") if "<" not in m.findtext("name")]
+            found[pathlib.Path(place.get("file")).name].append((int(place.get("line")),
+                                                                "doxygen" + compound.get("kind"), name))
+    members = [m for m in ElementTree.parse(xml / "namespacetroupe.xml").getroot().iter("memberdef")
+               if "<" not in m.findtext("name")]
     names = collections.Counter(member.findtext("name") for member in members)
     for member in members:
         name, place = f"troupe::{member.findtext('name')}", member.find("location")
-        if member.get("kind") == "function" and names[member.findtext("name")] > 1:  # overloads are told apart by their parameters
+        # overloads are told apart by their parameters
+        if member.get("kind") == "function" and names[member.findtext("name")] > 1:
             parameters = (" ".join("".join(p.find("type").itertext()).split()) for p in member.iter("param"))
             name += "(" + ", ".join(parameters) + ")"
         found[pathlib.Path(place.get("file")).name].append((int(place.get("line")), KINDS[member.get("kind")], name))

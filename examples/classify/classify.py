@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Says which digit is on each picture: files of any format that Pillow reads (python3-pil), of any size, white on black.
+"""Says which digit is on each picture: files of any format that Pillow reads (python3-pil), of any size, white on
+black.
 
 usage: PYTHONPATH=build/release/python /usr/bin/python3 examples/classify/classify.py examples/classify/images/*.png
 

@@ -3,8 +3,9 @@
 
 usage: PYTHONPATH=build/release/python /usr/bin/python3 examples/detect/detect.py examples/detect/scene.png --output found.png
 
-A line a digit: which, how sure, left, top, right, bottom. Needs Pillow (python3-pil). The network says for each cell of 8×8 pixels whether a
-digit's centre is in it and where its box is; making boxes of that, and dropping those that cover a better one, is done here.
+A line a digit: which, how sure, left, top, right, bottom. Needs Pillow (python3-pil). The network says for each cell of
+8×8 pixels whether a digit's centre is in it and where its box is; making boxes of that, and dropping those that cover a
+better one, is done here.
 """
 import argparse
 import pathlib
@@ -20,7 +21,8 @@ CELL = 8
 
 
 def prepared(picture):
-    """Returns a picture as the network wants it, [1, 1, rows, columns] from 0 to 1: at its edges filled up to whole cells."""
+    """Returns a picture as the network wants it, [1, 1, rows, columns] from 0 to 1: at its edges filled up to whole
+    cells."""
     pixels = np.asarray(picture.convert("L"), np.float32) / 255
     more = [(0, -size % CELL) for size in pixels.shape]
     return np.pad(pixels, more, mode="edge")[None, None]

@@ -1,4 +1,5 @@
-"""Scenes: handwritten digits of several sizes on a canvas, with their boxes. For training and for tests; nothing here detects."""
+"""Scenes: handwritten digits of several sizes on a canvas, with their boxes. For training and for tests; nothing here
+detects."""
 import numpy as np
 
 
@@ -32,8 +33,10 @@ def overlap(a, b):
 
 
 def make_scene(images, labels, height, width, random, digits=6):
-    """Returns a canvas [height, width] from 0 to 1 with up to `digits` of the images (8×8, 0 to 16), and [(box, label)]."""
-    canvas = random.uniform(0, 0.25) + random.uniform(0, 0.06) * random.standard_normal((height, width)).astype(np.float32)
+    """Returns a canvas [height, width] from 0 to 1 with up to `digits` of the images (8×8, 0 to 16), and [(box,
+    label)]."""
+    ground, noise = random.uniform(0, 0.25), random.uniform(0, 0.06)
+    canvas = ground + noise * random.standard_normal((height, width)).astype(np.float32)
     found = []
     for _ in range(random.integers(1, digits + 1)):
         which, size = random.integers(len(images)), int(random.integers(16, 33))

@@ -3,9 +3,10 @@
 
 usage: train.py DIGITS.csv.gz [--steps N] [--seed N]
 
-A fully convolutional network sees a canvas of any size; each cell of 8×8 pixels says whether the centre of a digit is in it, where its
-box is, and which digit it is. Data: scikit-learn's copy of the digits (README.md), without those of ../digits/digits_test.npz.
-Needs NumPy and python3-onnx; a quarter of an hour on one core. You need not run it: what it writes is committed.
+A fully convolutional network sees a canvas of any size; each cell of 8×8 pixels says whether the centre of a digit is
+in it, where its box is, and which digit it is. Data: scikit-learn's copy of the digits (README.md), without those of
+../digits/digits_test.npz. Needs NumPy and python3-onnx; a quarter of an hour on one core. You need not run it: what it
+writes is committed.
 """
 import argparse
 import pathlib
@@ -22,12 +23,14 @@ NETWORK = [(1, 16, 3, 2), (16, 32, 3, 2), (32, 64, 3, 2), (64, 64, 3, 1), (64, 6
 
 
 def windows(x, kernel, stride):
-    """Returns the kernel's windows of x [batch, channels, rows, columns] as [batch, rows, columns, channels · kernel²]."""
+    """Returns the kernel's windows of x [batch, channels, rows, columns] as [batch, rows, columns, channels ·
+    kernel²]."""
     if kernel == 3:
         x = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     views = np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), (2, 3))[:, :, ::stride, ::stride]
     batch, channels, rows, columns = views.shape[:4]
-    return np.ascontiguousarray(views.transpose(0, 2, 3, 1, 4, 5)).reshape(batch, rows, columns, channels * kernel * kernel)
+    return np.ascontiguousarray(views.transpose(0, 2, 3, 1, 4, 5)).reshape(batch, rows, columns,
+                                                                           channels * kernel * kernel)
 
 
 def scattered(d_windows, shape, kernel, stride):
@@ -81,7 +84,8 @@ def targets_of(found, rows, columns):
 
 
 def loss_and_gradient(cells, target, digit):
-    """Returns the sum of three losses over the batch's objects, and its gradient: object or not, place and size, which digit."""
+    """Returns the sum of three losses over the batch's objects, and its gradient: object or not, place and size, which
+    digit."""
     here = target[..., 0]
     objects = max(here.sum(), 1)
     d = np.zeros_like(cells)
@@ -105,7 +109,8 @@ def loss_and_gradient(cells, target, digit):
 def batch_of(images, labels, random, count=32, height=64, width=96):
     made = [scenes.make_scene(images, labels, height, width, random) for _ in range(count)]
     targets = [targets_of(found, height // CELL, width // CELL) for _, found in made]
-    return np.stack([canvas for canvas, _ in made])[:, None], np.stack([t for t, _ in targets]), np.stack([d for _, d in targets])
+    canvases = np.stack([canvas for canvas, _ in made])[:, None]
+    return canvases, np.stack([t for t, _ in targets]), np.stack([d for _, d in targets])
 
 
 def train(w, images, labels, steps, random):
@@ -119,7 +124,8 @@ def train(w, images, labels, steps, random):
         for name, gradient in backward(w, d, kept).items():
             first[name] += np.float32(0.1) * (gradient - first[name])
             second[name] += np.float32(0.002) * (gradient * gradient - second[name])
-            move = first[name] / np.float32(1 - 0.9**step) / (np.sqrt(second[name] / np.float32(1 - 0.998**step)) + np.float32(1e-8))
+            move = first[name] / np.float32(1 - 0.9**step) / (np.sqrt(second[name] / np.float32(1 - 0.998**step))
+                                                              + np.float32(1e-8))
             w[name] -= np.float32(rate) * (move + np.float32(0.05) * w[name] * (w[name].ndim == 2))
         if step % 100 == 0:
             print(f"step {step}: loss {loss:.3f}, {time.monotonic() - started:.0f} s", flush=True)
@@ -136,14 +142,16 @@ def write_model(w, path):
         last = i + 1 == len(NETWORK)
         y = "cells" if last else f"{i}.sum"
         pads = [kernel // 2] * 4
-        nodes.append(helper.make_node("Conv", [x, f"{i}.weight", f"{i}.bias"], [y], name=f"{i}", strides=[stride] * 2, pads=pads))
+        nodes.append(helper.make_node("Conv", [x, f"{i}.weight", f"{i}.bias"], [y], name=f"{i}", strides=[stride] * 2,
+                                      pads=pads))
         if not last:
             x = f"{i}.relu"
             nodes.append(helper.make_node("Relu", [y], [x]))
     image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 1, "height", "width"])
     cells = helper.make_tensor_value_info("cells", TensorProto.FLOAT, ["batch", CHANNELS, "rows", "columns"])
     graph = helper.make_graph(nodes, "detect", [image], [cells], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_operatorsetid("", 17)], producer_name="troupe examples/detect")
+    model = helper.make_model(graph, opset_imports=[helper.make_operatorsetid("", 17)],
+                              producer_name="troupe examples/detect")
     model.ir_version = 8
     helper.set_model_props(model, {"cell": str(CELL), "classes": "0123456789"})
     path.write_bytes(model.SerializeToString())
@@ -157,7 +165,8 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=HERE / "detect.onnx")
     arguments = parser.parse_args()
     table = np.loadtxt(arguments.digits, delimiter=",", dtype=np.float32)
-    held_back = {image.tobytes() for image in np.load(HERE.parent / "digits" / "digits_test.npz")["images"].astype(np.float32)}
+    kept = np.load(HERE.parent / "digits" / "digits_test.npz")["images"].astype(np.float32)
+    held_back = {image.tobytes() for image in kept}
     table = np.stack([row for row in table if row[:64].tobytes() not in held_back])
     print(f"{len(table)} images, {len(held_back)} held back", flush=True)
     random = np.random.default_rng(arguments.seed)

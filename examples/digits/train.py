@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Trains the digits classifier and writes digits.onnx and digits_test.npz beside this file.
 
-Data: the "Optical Recognition of Handwritten Digits" test set that scikit-learn ships (1,797 images of 8×8 pixels, 17 grey
-levels). A fifth, stratified, is held back: the network never sees it, and it is what examples/digits classifies.
+Data: the "Optical Recognition of Handwritten Digits" test set that scikit-learn ships (1,797 images of 8×8 pixels, 17
+grey levels). A fifth, stratified, is held back: the network never sees it, and it is what examples/digits classifies.
 Needs PyTorch and scikit-learn; a minute on any CPU. The two files it writes are committed, so you need not run it.
 """
 import pathlib
@@ -34,7 +34,8 @@ def shifted(images):
 def train(images, labels, epochs=60):
     network = make_network()
     optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3, weight_decay=1e-2)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, epochs=epochs, steps_per_epoch=len(images) // 64 + 1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1e-2, epochs=epochs,
+                                                   steps_per_epoch=len(images) // 64 + 1)
     for _ in range(epochs):
         for batch in torch.randperm(len(images)).split(64):
             loss = torch.nn.functional.cross_entropy(network(shifted(images[batch])), labels[batch])

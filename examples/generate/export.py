@@ -1,7 +1,8 @@
 """Writes the transformer of transformer.py as ONNX: a decoder with a cache.
 
-Inputs: tokens [1, seq]; past.I.key and past.I.value [1, heads, past, size / heads] of each layer I. Outputs: logits [1, seq, words], and
-present.I.key, present.I.value, which are the next step's past. Weights are stored as float16 and computed with as float32.
+Inputs: tokens [1, seq]; past.I.key and past.I.value [1, heads, past, size / heads] of each layer I. Outputs: logits [1,
+seq, words], and present.I.key, present.I.value, which are the next step's past. Weights are stored as float16 and
+computed with as float32.
 """
 import numpy as np
 import transformer
@@ -76,16 +77,19 @@ def write_model(w, characters, path):
     end = rms(g, x, g.weight("end.gain", w["end.gain"]))
     g("MatMul", end, g("Transpose", words, perm=[1, 0]), output="logits")
     cache = lambda when, length: [
-        helper.make_tensor_value_info(f"{when}.{i}.{what}", TensorProto.FLOAT, [1, transformer.HEADS, length, HEAD_SIZE])
+        helper.make_tensor_value_info(f"{when}.{i}.{what}", TensorProto.FLOAT,
+                                      [1, transformer.HEADS, length, HEAD_SIZE])
         for i in range(transformer.LAYERS)
         for what in ("key", "value")
     ]
     tokens = helper.make_tensor_value_info("tokens", TensorProto.INT64, [1, "seq"])
     logits = helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, "seq", len(characters)])
     graph = helper.make_graph(
-        g.nodes, "generate", [tokens, *cache("past", "past")], [logits, *cache("present", "total")], list(g.constants.values())
+        g.nodes, "generate", [tokens, *cache("past", "past")], [logits, *cache("present", "total")],
+        list(g.constants.values())
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_operatorsetid("", 17)], producer_name="troupe examples/generate")
+    model = helper.make_model(graph, opset_imports=[helper.make_operatorsetid("", 17)],
+                              producer_name="troupe examples/generate")
     model.ir_version, model.model_version = 8, 1
     helper.set_model_props(model, {"characters": "".join(characters)})
     path.write_bytes(model.SerializeToString())

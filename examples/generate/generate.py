@@ -3,8 +3,8 @@
 
 usage: PYTHONPATH=build/release/python /usr/bin/python3 examples/generate/generate.py "The Rays of Light "
 
-The network is a small transformer with a cache of keys and values. The cache is bound: the outputs of a step are inputs of the next, stay on
-their device and grow there, so that a step costs one character and not all that came before.
+The network is a small transformer with a cache of keys and values. The cache is bound: the outputs of a step are inputs
+of the next, stay on their device and grow there, so that a step costs one character and not all that came before.
 """
 import argparse
 import pathlib
@@ -55,16 +55,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("prompt", nargs="?", default="The Rays of Light ")
     parser.add_argument("--steps", type=int, default=400, help="characters to write (default: 400)")
-    parser.add_argument("--temperature", type=float, default=0.7, help="0: always the likeliest character (default: 0.7)")
+    parser.add_argument("--temperature", type=float, default=0.7,
+                        help="0: always the likeliest character (default: 0.7)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--devices", default="cpu", help="e.g. vulkan:0 (default: cpu, the fastest for so small a network)")
+    parser.add_argument("--devices", default="cpu",
+                        help="e.g. vulkan:0 (default: cpu, the fastest for so small a network)")
     arguments = parser.parse_args()
     with troupe.Engine(arguments.devices.split(",")) as engine:
         session = engine.load(MODEL)
         print(arguments.prompt, end="", flush=True)
         began, written = time.monotonic(), 0
         try:
-            for character in generate(session, arguments.prompt, arguments.steps, arguments.temperature, arguments.seed):
+            for character in generate(session, arguments.prompt, arguments.steps, arguments.temperature,
+                                      arguments.seed):
                 print(character, end="", flush=True)
                 written += 1
         except ValueError as problem:

@@ -3,8 +3,9 @@
 
 usage: train.py TEXT [--steps N] [--seed N]
 
-The committed model is of Isaac Newton's "Opticks" (fourth edition, 1730: in the public domain; README.md says where Debian has it).
-Needs NumPy and python3-onnx; a quarter of an hour on one core with OpenBLAS. You need not run it: what it writes is committed.
+The committed model is of Isaac Newton's "Opticks" (fourth edition, 1730: in the public domain; README.md says where
+Debian has it). Needs NumPy and python3-onnx; a quarter of an hour on one core with OpenBLAS. You need not run it: what
+it writes is committed.
 """
 import argparse
 import pathlib
@@ -35,7 +36,8 @@ def batches(tokens, random):
     """Yields passages and what follows each of their tokens, forever."""
     while True:
         begins = random.integers(0, len(tokens) - TOKENS - 1, BATCH)
-        yield np.stack([tokens[b : b + TOKENS] for b in begins]), np.stack([tokens[b + 1 : b + TOKENS + 1] for b in begins])
+        yield np.stack([tokens[b : b + TOKENS] for b in begins]), np.stack([tokens[b + 1 : b + TOKENS + 1]
+                                                                            for b in begins])
 
 
 class Adam:
@@ -69,7 +71,8 @@ def held_back_loss(weights, tokens):
     count = (len(tokens) - 1) // TOKENS
     passages = tokens[: count * TOKENS].reshape(count, TOKENS)
     following = tokens[1 : count * TOKENS + 1].reshape(count, TOKENS)
-    losses = [transformer.loss_and_gradients(weights, passages[i : i + 32], following[i : i + 32])[0] for i in range(0, count, 32)]
+    losses = [transformer.loss_and_gradients(weights, passages[i : i + 32], following[i : i + 32])[0]
+              for i in range(0, count, 32)]
     return float(np.mean(losses))
 
 

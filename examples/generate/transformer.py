@@ -1,7 +1,8 @@
 """A small transformer in NumPy, with its gradients: what train.py trains and writes as ONNX.
 
-Each layer is x + attention(rms(x)), then x + relu(rms(x) W1) W2. Attention knows places by its linear bias (ALiBi): head h subtracts
-slope[h] times the distance. Tokens in, logits of the next token out; the table of embeddings is the last product's matrix, too.
+Each layer is x + attention(rms(x)), then x + relu(rms(x) W1) W2. Attention knows places by its linear bias (ALiBi):
+head h subtracts slope[h] times the distance. Tokens in, logits of the next token out; the table of embeddings is the
+last product's matrix, too.
 """
 import numpy as np
 

@@ -2,16 +2,16 @@
 
 Two doors to the same engine:
 
-- onnxruntime's names, so that `import troupe as onnxruntime` is the only change of a script: `InferenceSession`, `SessionOptions`,
-  `RunOptions`, `OrtValue`, `IOBinding`, `get_available_providers` …
+- onnxruntime's names, so that `import troupe as onnxruntime` is the only change of a script: `InferenceSession`,
+  `SessionOptions`, `RunOptions`, `OrtValue`, `IOBinding`, `get_available_providers` …
 - troupe's own words, which say more: `Engine`, `Session`, `BoundSession`, plans, strategies, other hosts.
 
 >>> import troupe
 >>> session = troupe.InferenceSession("model.onnx", providers=["vulkan:0", "cpu"])
 >>> scores, = session.run(None, {"image": image})
 
-Arrays go in and out without a copy where their memory allows; `copy_counters()` tells. The GIL is released while a model runs; Ctrl-C
-ends the run. Errors are classes of `troupe.errors`.
+Arrays go in and out without a copy where their memory allows; `copy_counters()` tells. The GIL is released while a
+model runs; Ctrl-C ends the run. Errors are classes of `troupe.errors`.
 """
 import os as _os
 
@@ -52,10 +52,10 @@ from troupe._values import ModelMetadata, NodeArg, OrtDevice, OrtMemType, OrtVal
 __version__ = _core.version
 
 __all__ = [
-    "BoundSession", "Engine", "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding", "InferenceSession",
-    "ModelMetadata", "NodeArg", "OrtDevice", "OrtMemType", "OrtValue", "Outputs", "Pending", "Plan", "Rows", "RunOptions",
-    "Session", "SessionOptions", "SparseTensor", "Table", "Trace", "capi", "close_engines", "copy_counters",
-    "disable_telemetry_events", "enable_telemetry_events", "errors", "get_all_providers", "get_available_providers",
-    "get_build_info", "get_device", "get_version_string", "set_default_logger_severity", "set_default_logger_verbosity",
-    "set_seed", "show_progress",
+    "BoundSession", "Engine", "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding",
+    "InferenceSession", "ModelMetadata", "NodeArg", "OrtDevice", "OrtMemType", "OrtValue", "Outputs", "Pending", "Plan",
+    "Rows", "RunOptions", "Session", "SessionOptions", "SparseTensor", "Table", "Trace", "capi", "close_engines",
+    "copy_counters", "disable_telemetry_events", "enable_telemetry_events", "errors", "get_all_providers",
+    "get_available_providers", "get_build_info", "get_device", "get_version_string", "set_default_logger_severity",
+    "set_default_logger_verbosity", "set_seed", "show_progress",
 ]  # fmt: skip

@@ -10,7 +10,8 @@ def command() -> str:
     own = pathlib.Path(__file__).parent / "bin" / "troupe"
     found = str(own) if own.exists() else shutil.which("troupe")
     if not found:
-        sys.exit("troupe: the command is neither in the package's folder bin nor in the path: install the package troupe")
+        sys.exit("troupe: the command is neither in the package's folder bin nor in the path: install the package "
+                 "troupe")
     return found
 
 

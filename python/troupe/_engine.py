@@ -26,8 +26,8 @@ _engines: "weakref.WeakSet[Engine]" = weakref.WeakSet()
 
 
 class Outputs(Dict[str, Any]):
-    """A run's outputs by name: arrays; `OrtValue` for those that were to be kept on their device, and for types that NumPy does not have.
-    `stats`: what the run cost. `trace`: if it was asked for."""
+    """A run's outputs by name: arrays; `OrtValue` for those that were to be kept on their device, and for types that
+    NumPy does not have. `stats`: what the run cost. `trace`: if it was asked for."""
 
     def __init__(self, result: "_core.Result", session: "_core.Session") -> None:
         values = result.values(session)
@@ -52,7 +52,8 @@ def _array_or_value(value: "_core.Value") -> Any:
 
 
 class Pending(concurrent.futures.Future):
-    """A run under way: `result()` gives its `Outputs` or raises; `cancel()` asks for its end, which is then `errors.Cancelled`."""
+    """A run under way: `result()` gives its `Outputs` or raises; `cancel()` asks for its end, which is then
+    `errors.Cancelled`."""
 
     _stop: Optional["_core.Stop"] = None
 
@@ -68,7 +69,8 @@ _NOTHING = contextlib.nullcontext()
 
 
 def _weights_under_way(engine: "Engine") -> str:
-    """Returns how far the weights have come that are on their way to other hosts, ", 120 of 400 MB to far"; empty if none are."""
+    """Returns how far the weights have come that are on their way to other hosts, ", 120 of 400 MB to far"; empty if
+    none are."""
     hosts = [h for h in engine._core.hosts() if h["load_bytes"] > 0]
     if not hosts:
         return ""
@@ -97,9 +99,10 @@ def _map_inputs(name: str, entries: Dict[Any, Any], core: "_core.Session") -> Di
 class Session:
     """A model, ready to run; `Engine.load` makes it. Thread-safe: concurrent runs are in flight side by side.
 
-    Inputs are a dict from names to arrays (or what NumPy makes arrays of, tensors of other libraries by DLPack, `OrtValue`); their
-    memory must not change before the run has ended. Shapes and element types are the model's: `inputs`, `outputs`. An input that is a map
-    in the model is listed as two, NAME.keys and NAME.values, and may be given as a dict by its own name.
+    Inputs are a dict from names to arrays (or what NumPy makes arrays of, tensors of other libraries by DLPack,
+    `OrtValue`); their memory must not change before the run has ended. Shapes and element types are the model's:
+    `inputs`, `outputs`. An input that is a map in the model is listed as two, NAME.keys and NAME.values, and may be
+    given as a dict by its own name.
     """
 
     def __init__(self, engine: "Engine", core: "_core.Session", name: str) -> None:
@@ -134,8 +137,8 @@ class Session:
     ) -> Outputs:
         """Runs the model and returns its outputs by name. Ctrl-C ends the run.
 
-        keep: outputs to leave on the device that makes them. timeout: seconds, 0: no limit. trace: take every node's time. priority: in
-        the queue of a session with a strategy of its own.
+        keep: outputs to leave on the device that makes them. timeout: seconds, 0: no limit. trace: take every node's
+        time. priority: in the queue of a session with a strategy of its own.
 
         Raises `errors.InvalidArgument` for inputs that are missing, extra, or of wrong type or shape; `errors.Timeout`,
         `errors.OutOfMemory`, `errors.EPFail`, `errors.DeviceLost` as the run ends.
@@ -145,8 +148,8 @@ class Session:
             return Outputs(self._core.run(given, list(keep), timeout, trace, priority, None), self._core)
 
     def _first_run(self, inputs: Dict[str, Any]) -> ContextManager[Any]:
-        """Shows the progress of the session's first run, which makes the plan and brings the weights to the devices; then puts what the
-        plan has to say against what was asked for into the log, once."""
+        """Shows the progress of the session's first run, which makes the plan and brings the weights to the devices;
+        then puts what the plan has to say against what was asked for into the log, once."""
         if self._has_run:
             return _NOTHING
         self._has_run = True
@@ -162,8 +165,8 @@ class Session:
     def submit(
         self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False, priority: int = 0
     ) -> Pending:
-        """Puts a request into the session's queue, which cuts, joins and spreads requests as its strategy says; returns a future. Waits
-        while the queue is full. Else as `run`."""
+        """Puts a request into the session's queue, which cuts, joins and spreads requests as its strategy says; returns
+        a future. Waits while the queue is full. Else as `run`."""
         return self._start(inputs, list(keep), timeout, trace, priority, queued=True)
 
     def run_async(
@@ -172,7 +175,8 @@ class Session:
         """Starts a run, beside the queue unless a strategy is named; returns a future."""
         return self._start(inputs, list(keep), timeout, trace, priority, queued=False)
 
-    def _start(self, inputs: Feed, keep: List[str], timeout: float, trace: bool, priority: int, queued: bool) -> Pending:
+    def _start(self, inputs: Feed, keep: List[str], timeout: float, trace: bool, priority: int,
+               queued: bool) -> Pending:
         pending = Pending()
         pending.set_running_or_notify_cancel()
         core = self._core
@@ -206,8 +210,8 @@ class Session:
         return BoundSession(self, self._core.bind(listed, checkpoint))
 
     def plan(self, inputs: Feed, format: str = "text") -> Plan:  # noqa: A002: what it is
-        """Returns the plan that a run with these inputs would use: what runs where and why, in which chunks, what moves. format: "text",
-        "json" (what the option plan_file takes), "dot". Notebooks show a picture."""
+        """Returns the plan that a run with these inputs would use: what runs where and why, in which chunks, what
+        moves. format: "text", "json" (what the option plan_file takes), "dot". Notebooks show a picture."""
         given = _unwrapped(inputs, self._core)
         text = self._core.plan(given, format)
         return Plan.of(text, text if format == "json" else self._core.plan(given, "json"))
@@ -238,16 +242,17 @@ class Session:
 
 
 class BoundSession:
-    """A session whose bound outputs feed its next run, e.g. a decoder with its past keys and values. Runs go one after the other,
-    whichever threads call. A run that fails leaves the state as it was."""
+    """A session whose bound outputs feed its next run, e.g. a decoder with its past keys and values. Runs go one after
+    the other, whichever threads call. A run that fails leaves the state as it was."""
 
     def __init__(self, session: Session, core: "_core.BoundSession") -> None:
         self._session = session
         self._core = core
 
     def run(self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False) -> Outputs:
-        """Runs one step; returns the outputs that are not bound. The first run takes the bound inputs' initial values too; a later one
-        that names a bound input starts it over. Raises as `Session.run` does, and `errors.StateRolledBack`."""
+        """Runs one step; returns the outputs that are not bound. The first run takes the bound inputs' initial values
+        too; a later one that names a bound input starts it over. Raises as `Session.run` does, and
+        `errors.StateRolledBack`."""
         given = _unwrapped(inputs, self._session._core)
         with self._session._first_run(given):
             return Outputs(self._core.run(given, list(keep), timeout, trace, 0, None), self._session._core)
@@ -265,10 +270,10 @@ class BoundSession:
 class Engine:
     """The devices of this process, and models on them. Thread-safe; a context manager that closes it.
 
-    devices: "cpu", "vulkan:0", "cpu*2", "slow:25"; "all" is every GPU and the CPU. Options (seconds, bytes): hosts=["[NAME=]HOST:PORT"] with
-    certificate, key, ca (files, `troupe keys`) or insecure=True; memory={"vulkan:0": 2 << 30}; device_timeout; completion; profile_file;
-    cpu_threads (of the CPU's kernels); scheduler_threads; kernels="later", or "now": runs wait for the GPU's compiler,
-    and equal runs have equal outputs.
+    devices: "cpu", "vulkan:0", "cpu*2", "slow:25"; "all" is every GPU and the CPU. Options (seconds, bytes):
+    hosts=["[NAME=]HOST:PORT"] with certificate, key, ca (files, `troupe keys`) or insecure=True; memory={"vulkan:0":
+    2 << 30}; device_timeout; completion; profile_file; cpu_threads (of the CPU's kernels); scheduler_threads;
+    kernels="later", or "now": runs wait for the GPU's compiler, and equal runs have equal outputs.
     Raises `errors.InvalidArgument` for devices that are not there and options that cannot be.
     """
 
@@ -292,7 +297,8 @@ class Engine:
         pins=[(pattern, device)], plan_file, policy_plugin, strategy_plugin, precision ("fp32", "fp16", "auto"), fuse,
         devices, outputs, dims={"batch": 8}.
 
-        Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.NotImplemented`, `errors.InvalidArgument`, `errors.InvalidPlan`.
+        Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.NotImplemented`, `errors.InvalidArgument`,
+        `errors.InvalidPlan`.
         """
         if isinstance(model, (bytes, bytearray, memoryview)):
             with Progress("loading a model"):
@@ -303,7 +309,8 @@ class Engine:
                 session = Session(self, self._core.load_file(os.fsencode(model), options), name)
         for value in session.inputs + session.outputs:
             if not is_tensor(value.onnx_type):
-                _refuse(f"'{value.name}', which is a {value.type}", "only tensors go between Python and a model; inside of it there may be others")
+                _refuse(f"'{value.name}', which is a {value.type}",
+                        "only tensors go between Python and a model; inside of it there may be others")
         return session
 
     def devices(self) -> Rows:
@@ -354,7 +361,8 @@ _shared_lock = threading.Lock()
 
 
 def shared_engine(devices: Sequence[str], options: Mapping[str, Any]) -> Engine:
-    """Returns the engine of these devices that other sessions have open already, or a new one: devices are opened once."""
+    """Returns the engine of these devices that other sessions have open already, or a new one: devices are opened
+    once."""
     key = (os.getpid(), tuple(devices), json.dumps(options, sort_keys=True))
     with _shared_lock:
         found = _shared.get(key)
@@ -378,4 +386,5 @@ def close_engines() -> None:
 
 atexit.register(close_engines)
 os.register_at_fork(after_in_child=_renew_lock)
-__all__ = ["BoundSession", "Engine", "Outputs", "Pending", "Plan", "Rows", "Session", "Table", "Trace", "close_engines", "shared_engine"]
+__all__ = ["BoundSession", "Engine", "Outputs", "Pending", "Plan", "Rows", "Session", "Table", "Trace", "close_engines",
+           "shared_engine"]

@@ -24,8 +24,8 @@ _ENGINE_OPTIONS = (
 
 
 def get_available_providers() -> List[str]:
-    """Returns the devices of this machine, GPUs first: e.g. ["vulkan:0", "cpu", "CPUExecutionProvider"]. The last is onnxruntime's name
-    for "cpu"."""
+    """Returns the devices of this machine, GPUs first: e.g. ["vulkan:0", "cpu", "CPUExecutionProvider"]. The last is
+    onnxruntime's name for "cpu"."""
     return [device["name"] for device in shared_engine(["all"], {}).devices()] + [_CPU_PROVIDER]
 
 
@@ -45,8 +45,8 @@ def _is_name(word: str) -> bool:
 
 
 def _is_present(word: str) -> bool:
-    """Whether a GPU of this name is there; of other hosts' devices and all others the engine itself knows. "all" means no GPU that is
-    software, but it can be named."""
+    """Whether a GPU of this name is there; of other hosts' devices and all others the engine itself knows. "all" means
+    no GPU that is software, but it can be named."""
     name = word.split("*")[0]
     if not word.startswith("vulkan") or any(d["name"] == name for d in shared_engine(["all"], {}).devices()):
         return True
@@ -73,13 +73,16 @@ def devices_of(
         device = "cpu" if name == _CPU_PROVIDER else name
         if not _is_name(device) or not _is_present(device):
             there = ", ".join(get_available_providers())
-            warnings.warn(f"Specified provider '{name}' is not in available provider names. Available providers: '{there}'", stacklevel=3)
+            warnings.warn(f"Specified provider '{name}' is not in available provider names. Available providers: "
+                          f"'{there}'", stacklevel=3)
             continue
         if name == _CPU_PROVIDER:
             given = {}  # of onnxruntime's allocator
         for key, value in given.items():
             if key not in _ENGINE_OPTIONS:
-                raise InvalidArgument(f"provider '{name}' has no option '{key}'; they are: {', '.join(_ENGINE_OPTIONS)}")
+                raise InvalidArgument(
+                    f"provider '{name}' has no option '{key}'; they are: {', '.join(_ENGINE_OPTIONS)}"
+                )
             options[key] = {device: value} if key == "memory" and not isinstance(value, Mapping) else value
         if device not in devices:
             devices.append(device)
@@ -89,11 +92,12 @@ def devices_of(
 class InferenceSession:
     """A model, ready to run on devices.
 
-    path_or_bytes: an .onnx file, or its bytes. providers: devices in troupe's words ("vulkan:0", "cpu", "cpu*2", "all"), or
-    "CPUExecutionProvider"; None: all devices. Those that are not there are skipped with a warning, as onnxruntime does. provider_options:
-    options of `Engine`, e.g. [{"memory": 2 << 30}].
+    path_or_bytes: an .onnx file, or its bytes. providers: devices in troupe's words ("vulkan:0", "cpu", "cpu*2",
+    "all"), or "CPUExecutionProvider"; None: all devices. Those that are not there are skipped with a warning, as
+    onnxruntime does. provider_options: options of `Engine`, e.g. [{"memory": 2 << 30}].
 
-    Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.InvalidProtobuf`, `errors.NotImplemented`, `errors.InvalidArgument`.
+    Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.InvalidProtobuf`, `errors.NotImplemented`,
+    `errors.InvalidArgument`.
     """
 
     def __init__(
@@ -108,7 +112,8 @@ class InferenceSession:
             raise InvalidType(f"sess_options is a {type(sess_options).__name__}, not SessionOptions")
         for name, value in kwargs.items():
             if name == "disabled_optimizers":
-                _note("InferenceSession(disabled_optimizers=…)", "the rewrite has rules of its own, which change no result")
+                _note("InferenceSession(disabled_optimizers=…)",
+                      "the rewrite has rules of its own, which change no result")
             elif value:
                 _refuse(f"InferenceSession({name}=…)", "there is no counterpart")
         is_file = not isinstance(path_or_bytes, (bytes, bytearray, memoryview))
@@ -119,7 +124,8 @@ class InferenceSession:
         self._started = time.time_ns()
         self._open(providers, provider_options)
 
-    def _open(self, providers: Optional[Sequence[Provider]], provider_options: Optional[Sequence[Mapping[str, Any]]]) -> None:
+    def _open(self, providers: Optional[Sequence[Provider]],
+              provider_options: Optional[Sequence[Mapping[str, Any]]]) -> None:
         devices, engine_options = devices_of(providers, provider_options)
         if self._options.inter_op_num_threads:
             engine_options["scheduler_threads"] = self._options.inter_op_num_threads
@@ -141,13 +147,14 @@ class InferenceSession:
         input_feed: Mapping[str, Any],
         run_options: Optional[RunOptions] = None,
     ) -> List[np.ndarray]:
-        """Runs the model and returns the outputs as arrays, in the order of `output_names` (None: all, in the model's order).
+        """Runs the model and returns the outputs as arrays, in the order of `output_names` (None: all, in the model's
+        order).
 
-        input_feed: by name, arrays, or `OrtValue`; `get_inputs` tells types and shapes. The outputs are arrays of their own that may be
-        written to. Ctrl-C ends the run.
+        input_feed: by name, arrays, or `OrtValue`; `get_inputs` tells types and shapes. The outputs are arrays of their
+        own that may be written to. Ctrl-C ends the run.
 
-        Raises `errors.InvalidArgument` (a ValueError) for inputs that are missing, extra, or of wrong type or shape, and outputs that
-        do not exist; `errors.Cancelled`, `errors.OutOfMemory`, `errors.EPFail` as the run ends.
+        Raises `errors.InvalidArgument` (a ValueError) for inputs that are missing, extra, or of wrong type or shape,
+        and outputs that do not exist; `errors.Cancelled`, `errors.OutOfMemory`, `errors.EPFail` as the run ends.
         """
         _check_output_names(output_names)
         if run_options is None and not self._options.enable_profiling:
@@ -184,7 +191,8 @@ class InferenceSession:
         user_data: Any,
         run_options: Optional[RunOptions] = None,
     ) -> None:
-        """Starts a run and calls `callback(outputs, user_data, "")`, or `callback([], user_data, error)`, on a thread of troupe's."""
+        """Starts a run and calls `callback(outputs, user_data, "")`, or `callback([], user_data, error)`, on a thread
+        of troupe's."""
         names = self._names(output_names)
         options = run_options or RunOptions()
         stops: List["_core.Stop"] = []  # kept by `done`, so until the run has ended
@@ -203,7 +211,8 @@ class InferenceSession:
                 return
             callback(outputs, user_data, "")
 
-        stops.append(self._core.start(_plain(input_feed, self._core), [], options.timeout, False, options.priority, False, done))
+        stops.append(self._core.start(_plain(input_feed, self._core), [], options.timeout, False, options.priority,
+                                      False, done))
         for stop in stops:
             options.follow(stop)
 
@@ -254,7 +263,8 @@ class InferenceSession:
         return self._started
 
     def set_providers(
-        self, providers: Optional[Sequence[Provider]] = None, provider_options: Optional[Sequence[Mapping[str, Any]]] = None
+        self, providers: Optional[Sequence[Provider]] = None,
+        provider_options: Optional[Sequence[Mapping[str, Any]]] = None
     ) -> None:
         """Loads the model again on these devices, unless they are the session's."""
         devices, _ = devices_of(providers, provider_options)

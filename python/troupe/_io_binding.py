@@ -20,7 +20,8 @@ class IOBinding:
     def __init__(self, session: "InferenceSession") -> None:
         self._session = session
         self._inputs: Dict[str, Any] = {}
-        self._outputs: Dict[str, Tuple[str, Any]] = {}  # by name: "value", "buffer", "device" or "cpu", and what is meant
+        # by name: "value", "buffer", "device" or "cpu", and what is meant
+        self._outputs: Dict[str, Tuple[str, Any]] = {}
         self._results: Dict[str, OrtValue] = {}
 
     def bind_cpu_input(self, name: str, arr_on_cpu: npt.ArrayLike) -> None:
@@ -29,12 +30,14 @@ class IOBinding:
         self._inputs[name] = arr_on_cpu
 
     def bind_input(
-        self, name: str, device_type: Union[str, OrtDevice], device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
+        self, name: str, device_type: Union[str, OrtDevice], device_id: int, element_type: Any, shape: Sequence[int],
+        buffer_ptr: int
     ) -> None:
         """Binds host memory by its address; the caller keeps it, and answers for its size."""
         self._check(name, self._session.get_inputs(), "input")
         if _device_of(device_type, device_id) != "cpu":
-            raise InvalidArgument(f"input '{name}': addresses are of the host's memory; for a device there is InferenceSession.put")
+            raise InvalidArgument(f"input '{name}': addresses are of the host's memory; for a device there is "
+                                  "InferenceSession.put")
         self._inputs[name] = OrtValue(_core.value_at_address(buffer_ptr, onnx_type_of(element_type), list(shape)))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
@@ -51,14 +54,15 @@ class IOBinding:
         shape: Optional[Sequence[int]] = None,
         buffer_ptr: Optional[int] = None,
     ) -> None:
-        """Asks for an output: in the host's memory ("cpu"), left on the device that makes it (another device type), or written to host
-        memory by its address (with element type and shape)."""
+        """Asks for an output: in the host's memory ("cpu"), left on the device that makes it (another device type), or
+        written to host memory by its address (with element type and shape)."""
         self._check(name, self._session.get_outputs(), "output")
         device = _device_of(device_type, device_id)
         if buffer_ptr is None:
             self._outputs[name] = ("cpu", None) if device == "cpu" else ("device", device)
         elif device != "cpu" or shape is None or element_type is None:
-            raise InvalidArgument(f"output '{name}': an address is of the host's memory, and needs element type and shape")
+            raise InvalidArgument(f"output '{name}': an address is of the host's memory, and needs element type and "
+                                  "shape")
         else:
             self._outputs[name] = ("buffer", (buffer_ptr, onnx_type_of(element_type), list(shape)))
 
@@ -109,7 +113,8 @@ class IOBinding:
                 address, number, shape = wanted
                 if (value.element_type(), value.shape()) != (number, shape):
                     raise InvalidArgument(
-                        f"output '{name}' is {value.data_type()} {value.shape()}, which does not fit its buffer of {shape}"
+                        f"output '{name}' is {value.data_type()} {value.shape()}, which does not fit its buffer of "
+                        f"{shape}"
                     )
                 value._value.copy_to(address)
             self._results[name] = value

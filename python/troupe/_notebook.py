@@ -1,4 +1,5 @@
-"""What notebooks show: counters as tables, plans as pictures, traces as pages. All names come from models and files, so all text is escaped."""
+"""What notebooks show: counters as tables, plans as pictures, traces as pages. All names come from models and files, so
+all text is escaped."""
 from __future__ import annotations
 
 import html
@@ -8,7 +9,8 @@ from typing import Any, Dict, List, Sequence, Tuple, Union
 
 from troupe import _core
 
-_COLUMN, _BOX, _ROW, _TOP = 210, 180, 86, 34  # of a picture, in pixels: a device's column, a chunk's box, its row, the heads
+# of a picture, in pixels: a device's column, a chunk's box, its row, the heads
+_COLUMN, _BOX, _ROW, _TOP = 210, 180, 86, 34
 _MOST_CHUNKS = 300  # that a picture shows
 _MOST_NODES = 40  # that a chunk's tooltip lists
 
@@ -17,7 +19,8 @@ class Table(Dict[str, Any]):
     """Counters by name: a dict that notebooks show as a table."""
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th style='text-align:left'>{html.escape(str(k))}</th><td>{_cell(v)}</td></tr>" for k, v in self.items())
+        rows = "".join(f"<tr><th style='text-align:left'>{html.escape(str(k))}</th><td>{_cell(v)}</td></tr>"
+                       for k, v in self.items())
         return f"<table>{rows}</table>"
 
 
@@ -35,12 +38,14 @@ class Rows(List[Table]):
     def _repr_html_(self) -> str:
         names = list(dict.fromkeys(name for row in self for name in row))
         head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        rows = "".join("<tr>" + "".join(f"<td>{_cell(row.get(name, ''))}</td>" for name in names) + "</tr>" for row in self)
+        rows = "".join("<tr>" + "".join(f"<td>{_cell(row.get(name, ''))}</td>" for name in names) + "</tr>"
+                       for row in self)
         return f"<table><tr>{head}</tr>{rows}</table>"
 
 
 class Plan(str):
-    """A plan as text, JSON or DOT (`Session.plan`); notebooks show a picture of it: devices as columns, chunks as boxes, later ones below."""
+    """A plan as text, JSON or DOT (`Session.plan`); notebooks show a picture of it: devices as columns, chunks as
+    boxes, later ones below."""
 
     _drawn = "[]"  # what the picture is of, as JSON
 
@@ -125,7 +130,8 @@ def _box(chunk: Dict[str, Any], x: float, y: float) -> str:
     return (
         f"<g><title>{html.escape(chr(10).join(listed))}</title>"
         f'<rect x="{x:.0f}" y="{y:.0f}" width="{_BOX}" height="46" rx="6" fill="#eef3fb" stroke="#4a6fa5"{ends}/>'
-        + _text(x + 8, y + 19, f"chunk {chunk['id']}: {len(nodes)} node{'s' if len(nodes) != 1 else ''}", 'font-weight="bold"')
+        + _text(x + 8, y + 19, f"chunk {chunk['id']}: {len(nodes)} node{'s' if len(nodes) != 1 else ''}",
+                'font-weight="bold"')
         + _text(x + 8, y + 36, _short(", ".join(kinds), 25))
         + "</g>"
     )
@@ -133,9 +139,13 @@ def _box(chunk: Dict[str, Any], x: float, y: float) -> str:
 
 def _arrow(begin: Tuple[float, float], end: Tuple[float, float], words: str) -> str:
     middle = (begin[1] + end[1]) / 2
-    path = f'<path d="M{begin[0]:.0f},{begin[1]:.0f} C{begin[0]:.0f},{middle:.0f} {end[0]:.0f},{middle:.0f} {end[0]:.0f},{end[1]:.0f}"'
+    path = (
+        f'<path d="M{begin[0]:.0f},{begin[1]:.0f} '
+        f'C{begin[0]:.0f},{middle:.0f} {end[0]:.0f},{middle:.0f} {end[0]:.0f},{end[1]:.0f}"'
+    )
     dashed = ' stroke-dasharray="5 3"' if words else ""
-    label = _text((begin[0] + end[0]) / 2 + 4, middle + 3, words, 'font-size="10" fill="#555" stroke="white" stroke-width="3" paint-order="stroke"') if words else ""
+    label = _text((begin[0] + end[0]) / 2 + 4, middle + 3, words,
+                  'font-size="10" fill="#555" stroke="white" stroke-width="3" paint-order="stroke"') if words else ""
     return f'{path} fill="none" stroke="#777"{dashed}/>{label}'
 
 
@@ -161,7 +171,8 @@ def _body(plan: Dict[str, Any], top: float) -> Tuple[str, float, float]:
     parts = []
     for name, column in devices.items():
         x = 15 + _COLUMN * column
-        parts.append(f'<line x1="{x + _BOX / 2:.0f}" y1="{top + 22:.0f}" x2="{x + _BOX / 2:.0f}" y2="{top + height:.0f}" stroke="#ddd"/>')
+        parts.append(f'<line x1="{x + _BOX / 2:.0f}" y1="{top + 22:.0f}" x2="{x + _BOX / 2:.0f}" '
+                     f'y2="{top + height:.0f}" stroke="#ddd"/>')
         parts.append(_text(x + _BOX / 2, top + 16, _short(name, 28), 'font-weight="bold" text-anchor="middle"'))
     for chunk in chunks:
         x, y = place[chunk["id"]]
@@ -191,6 +202,7 @@ def plan_svg(plans: Sequence[Dict[str, Any]]) -> str:
         parts.append(body)
         width, height = max(width, wide, 15 + 8 * len(head)), height + 24 + high + 10
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} '
+        f'{height:.0f}" '
         f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>'
     )

@@ -1,5 +1,6 @@
-"""onnxruntime's options: what has a counterpart is passed on; a hint that changes no result is accepted, and noted once in the log
-"troupe" at the level DEBUG; what would change results, or promises what troupe cannot keep, is refused with the reason."""
+"""onnxruntime's options: what has a counterpart is passed on; a hint that changes no result is accepted, and noted once
+in the log "troupe" at the level DEBUG; what would change results, or promises what troupe cannot keep, is refused with
+the reason."""
 from __future__ import annotations
 
 import enum
@@ -53,7 +54,8 @@ def _note(what: str, why: str) -> None:
 
 # Promises: what may be set, to which values, and why to no others.
 _FIXED = {
-    "optimized_model_filepath": ("", "rewritten models cannot be saved as ONNX; a plan can: Session.plan(inputs, 'json')"),
+    "optimized_model_filepath": ("", "rewritten models cannot be saved as ONNX; a plan can: Session.plan(inputs, "
+                                     "'json')"),
     "use_deterministic_compute": (False, "it is not promised for every device"),
 }  # fmt: skip
 # Hints: what they are by default, and why another value has no effect.
@@ -73,7 +75,8 @@ _HINT_ENTRIES = ("session.", "memory.", "optimization.")
 _PROMISES = {
     ("session.disable_cpu_ep_fallback", "1"): "what a GPU cannot run, the CPU does; Session.plan says what",
     ("session.load_model_format", "ORT"): "give the .onnx file that the .ort file was made from",
-    ("session.model_external_initializers_file_folder_path", None): "external data is looked for beside the model's file",
+    ("session.model_external_initializers_file_folder_path", None): "external data is looked for beside the model's "
+                                                                    "file",
     ("session.save_model_format", "ORT"): "rewritten models cannot be saved",
     ("session.set_denormal_as_zero", "1"): "devices compute with subnormal numbers as they are made to",
 }
@@ -90,23 +93,25 @@ def _accept_entry(key: str, value: str, known: str) -> None:
 
 
 # Session options by onnxruntime's configuration key.
-_KEYS = {"policy", "policy_plugin", "strategy", "strategy_plugin", "precision", "plan_file", "goal", "schedule", "shares"}
+_KEYS = {"policy", "policy_plugin", "strategy", "strategy_plugin", "precision", "plan_file", "goal", "schedule",
+         "shares"}
 
 
 class SessionOptions:
     """How a session is made, with onnxruntime's names.
 
-    `graph_optimization_level`: below EXTENDED nothing is fused. `inter_op_num_threads`: threads that send work to the devices; 0: two.
-    `intra_op_num_threads`: threads of the CPU's kernels; 0: one a core.
-    `enable_profiling`: every run is traced; `InferenceSession.end_profiling` writes the last trace to a file whose name begins with
-    `profile_file_prefix`. `add_free_dimension_override_by_name(name, value)`: a symbolic dim's value.
-    `add_session_config_entry("troupe.policy", "heft")`: troupe's own; also troupe.strategy, .precision, .plan_file, .goal, .schedule,
-    .shares, .policy_plugin, .strategy_plugin.
+    `graph_optimization_level`: below EXTENDED nothing is fused. `inter_op_num_threads`: threads that send work to the
+    devices; 0: two. `intra_op_num_threads`: threads of the CPU's kernels; 0: one a core.
+    `enable_profiling`: every run is traced; `InferenceSession.end_profiling` writes the last trace to a file whose name
+    begins with `profile_file_prefix`. `add_free_dimension_override_by_name(name, value)`: a symbolic dim's value.
+    `add_session_config_entry("troupe.policy", "heft")`: troupe's own; also troupe.strategy, .precision, .plan_file,
+    .goal, .schedule, .shares, .policy_plugin, .strategy_plugin.
 
     Hints that change no result are accepted and have no effect: arenas, memory patterns, session.* and memory.*
     entries. The log "troupe" notes them at the level DEBUG.
 
-    Raises `errors.NotImplemented` for what troupe does not have, AttributeError for what onnxruntime does not have either.
+    Raises `errors.NotImplemented` for what troupe does not have, AttributeError for what onnxruntime does not have
+    either.
     """
 
     enable_cpu_mem_arena: bool
@@ -182,7 +187,8 @@ class SessionOptions:
 
     def register_custom_ops_library(self, path: str) -> None:
         """Refused: onnxruntime's plug-ins cannot be loaded."""
-        _refuse("register_custom_ops_library", "onnxruntime's plug-ins cannot be loaded; operators are added in C++ (CONTRIBUTING.md)")
+        _refuse("register_custom_ops_library",
+                "onnxruntime's plug-ins cannot be loaded; operators are added in C++ (CONTRIBUTING.md)")
 
     def troupe_options(self) -> Dict[str, Any]:
         """Returns the same as options of `Engine.load`."""
@@ -195,9 +201,9 @@ class SessionOptions:
 
 
 class RunOptions:
-    """How runs are done. `terminate = True` ends those that have these options and are under way; further runs with them end at once,
-    until it is False again. `priority`: of requests that wait in a session's queue, higher ones go first (troupe's own). `timeout`:
-    seconds, 0: none (troupe's own). Logging options are kept and have no effect."""
+    """How runs are done. `terminate = True` ends those that have these options and are under way; further runs with
+    them end at once, until it is False again. `priority`: of requests that wait in a session's queue, higher ones go
+    first (troupe's own). `timeout`: seconds, 0: none (troupe's own). Logging options are kept and have no effect."""
 
     def __init__(self) -> None:
         self.log_severity_level = 2
@@ -237,7 +243,8 @@ class RunOptions:
     @only_execute_path_to_fetches.setter
     def only_execute_path_to_fetches(self, value: bool) -> None:
         if value:
-            _refuse("RunOptions.only_execute_path_to_fetches", "name the outputs when the model is loaded: Engine.load(…, outputs=[…])")
+            _refuse("RunOptions.only_execute_path_to_fetches",
+                    "name the outputs when the model is loaded: Engine.load(…, outputs=[…])")
 
     @property
     def training_mode(self) -> bool:
@@ -259,7 +266,8 @@ class RunOptions:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Does nothing: errors are exceptions, and what is noted beside them is in the log "troupe", which `logging` filters."""
+    """Does nothing: errors are exceptions, and what is noted beside them is in the log "troupe", which `logging`
+    filters."""
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:

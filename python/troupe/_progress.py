@@ -1,4 +1,5 @@
-"""A line on the standard error output while something takes long: `loading model.onnx … 3 s`. Gone when it has ended."""
+"""A line on the standard error output while something takes long: `loading model.onnx … 3 s`. Gone when it has
+ended."""
 from __future__ import annotations
 
 import sys
@@ -13,7 +14,8 @@ _wanted: Optional[bool] = None
 
 
 def show_progress(wanted: Optional[bool]) -> None:
-    """Says whether long loads and first runs show a line of progress; None, as at first: on a terminal and in a notebook."""
+    """Says whether long loads and first runs show a line of progress; None, as at first: on a terminal and in a
+    notebook."""
     global _wanted
     _wanted = wanted
 
@@ -25,7 +27,8 @@ def _is_wanted() -> bool:
 
 
 class Progress:
-    """A context that shows `what` and the seconds since it began. `more` may add words, e.g. how far weights have come."""
+    """A context that shows `what` and the seconds since it began. `more` may add words, e.g. how far weights have
+    come."""
 
     def __init__(self, what: str, more: Callable[[], str] = lambda: "") -> None:
         self._what = "".join(c if c.isprintable() else "?" for c in what)  # names of files must not steer terminals

@@ -13,13 +13,14 @@ from troupe.errors import InvalidArgument
 
 # onnxruntime's word for an element type, by ONNX's number.
 _ELEMENT_WORDS = {
-    0: "undefined", 1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string", 9: "bool", 10: "float16",
-    11: "double", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2",
-    20: "float8e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2",
+    0: "undefined", 1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string",
+    9: "bool", 10: "float16", 11: "double", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8e4m3fn",
+    18: "float8e4m3fnuz", 19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4e2m1",
+    24: "float8e8m0", 25: "uint2", 26: "int2",
 }  # fmt: skip
 _NUMPY_TYPES: Dict[int, Any] = {
-    1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 8: np.object_, 9: np.bool_,
-    10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64,
+    1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 8: np.object_,
+    9: np.bool_, 10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64,
 }  # fmt: skip
 
 _ELEMENTS_A_BYTE = {21: 2, 22: 2, 23: 2, 25: 4, 26: 4}
@@ -125,30 +126,35 @@ def troupe_device(device_type: str, device_id: int) -> str:
 
 
 class OrtValue:
-    """A tensor in the host's memory or on a device. `ortvalue_from_numpy`, `from_dlpack` and `__dlpack__` do not copy where they need not;
-    `numpy()` copies. Types that NumPy does not have (bfloat16, floats and integers of 8 bits and less that it lacks) come as `bits()`."""
+    """A tensor in the host's memory or on a device. `ortvalue_from_numpy`, `from_dlpack` and `__dlpack__` do not copy
+    where they need not; `numpy()` copies. Types that NumPy does not have (bfloat16, floats and integers of 8 bits and
+    less that it lacks) come as `bits()`."""
 
     def __init__(self, value: "_core.Value") -> None:
         self._value = value
 
     @staticmethod
     def ortvalue_from_numpy(array: npt.ArrayLike, device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
-        """Returns a value over an array's memory, as onnxruntime does: what is written to one is in the other. A copy if the array is
-        read-only, not in C order, or of another byte order. For a device of a session there is `InferenceSession.put`."""
+        """Returns a value over an array's memory, as onnxruntime does: what is written to one is in the other. A copy
+        if the array is read-only, not in C order, or of another byte order. For a device of a session there is
+        `InferenceSession.put`."""
         name = troupe_device(device_type, device_id)
         if name != "cpu":
-            _refuse(f"OrtValue on device '{name}'", "devices belong to engines: InferenceSession.put(array, device) puts it there")
+            _refuse(f"OrtValue on device '{name}'",
+                    "devices belong to engines: InferenceSession.put(array, device) puts it there")
         shared = isinstance(array, np.ndarray) and array.flags.writeable
         return OrtValue(_core.value_from_numpy(array, copy=not shared))
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(data: np.ndarray, onnx_element_type: int) -> "OrtValue":
-        """Takes bits for elements of a type that NumPy does not have: uint16 for bfloat16 (16), uint8 for 8-bit floats (17 to 20, 24); one
-        uint8 for two 4-bit elements (21 to 23) or four 2-bit ones (25, 26) along the last axis."""
+        """Takes bits for elements of a type that NumPy does not have: uint16 for bfloat16 (16), uint8 for 8-bit floats
+        (17 to 20, 24); one uint8 for two 4-bit elements (21 to 23) or four 2-bit ones (25, 26) along the last axis."""
         shape = list(data.shape)
         if onnx_element_type in _ELEMENTS_A_BYTE:
             if not shape:
-                raise InvalidArgument("elements of less than a byte share bytes along the last axis: the array has none")
+                raise InvalidArgument(
+                    "elements of less than a byte share bytes along the last axis: the array has none"
+                )
             shape[-1] *= _ELEMENTS_A_BYTE[onnx_element_type]
         return OrtValue(_core.value_from_bits(data, onnx_element_type, shape))
 
@@ -158,13 +164,14 @@ class OrtValue:
     ) -> "OrtValue":
         """Returns zeros in the host's memory, to be an output (`IOBinding.bind_ortvalue_output`)."""
         if troupe_device(device_type, device_id) != "cpu":
-            _refuse("a value without elements on a device", "bind the output by name: IOBinding.bind_output(name, device_type)")
+            _refuse("a value without elements on a device",
+                    "bind the output by name: IOBinding.bind_output(name, device_type)")
         return OrtValue(_core.empty_value(list(shape), onnx_type_of(element_type)))
 
     @staticmethod
     def from_dlpack(data: Any, is_bool_tensor: bool = False) -> "OrtValue":
-        """Takes a tensor of another library over without a copy; it has to be contiguous and in the host's memory. `is_bool_tensor`:
-        libraries before DLPack 1.0 hand bool over as uint8."""
+        """Takes a tensor of another library over without a copy; it has to be contiguous and in the host's memory.
+        `is_bool_tensor`: libraries before DLPack 1.0 hand bool over as uint8."""
         value = OrtValue(_core.value_from_dlpack(data))
         if is_bool_tensor and value.element_type() == 2:
             return OrtValue(_core.value_from_bits(value.bits(), 9, value.shape()))
@@ -187,7 +194,8 @@ class OrtValue:
         return self._value.numpy()
 
     def bits(self) -> np.ndarray:
-        """Returns a copy of the bytes as unsigned integers of the elements' width; of smaller types a flat array of bytes, the first element in the lowest bits."""
+        """Returns a copy of the bytes as unsigned integers of the elements' width; of smaller types a flat array of
+        bytes, the first element in the lowest bits."""
         return self._value.bits()
 
     def update_inplace(self, array: npt.ArrayLike) -> None:

@@ -1,10 +1,12 @@
-"""ONNX's backend interface (onnx.backend.base), so that programs written for it, ONNX's own test runner among them, run troupe.
+"""ONNX's backend interface (onnx.backend.base), so that programs written for it, ONNX's own test runner among them, run
+troupe.
 
 >>> import onnx, troupe.backend
 >>> troupe.backend.prepare(onnx.load("model.onnx"), "CPU").run([image])
 
-Devices: "CPU", or troupe's words ("vulkan:0", "all"). Needs the package onnx. Types that NumPy does not have go in and out as onnx's
-`numpy_helper` has them: bfloat16 as float32, 8-bit floats as their bits, smaller ones with a byte for each.
+Devices: "CPU", or troupe's words ("vulkan:0", "all"). Needs the package onnx. Types that NumPy does not have go in and
+out as onnx's `numpy_helper` has them: bfloat16 as float32, 8-bit floats as their bits, smaller ones with a byte for
+each.
 """
 from __future__ import annotations
 
@@ -73,8 +75,8 @@ class TroupeRep(BackendRep):
         self._session = session
 
     def run(self, inputs: Any, **kwargs: Any) -> Tuple[np.ndarray, ...]:
-        """Runs with inputs in the model's order (a list), by name (a dict), or the only one; returns the outputs in the model's order, by
-        number and by name. Raises what `InferenceSession.run` raises."""
+        """Runs with inputs in the model's order (a list), by name (a dict), or the only one; returns the outputs in the
+        model's order, by number and by name. Raises what `InferenceSession.run` raises."""
         declared = self._session.get_inputs()
         if isinstance(inputs, dict):
             feed = dict(inputs)
@@ -107,8 +109,8 @@ class TroupeBackend(Backend):
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> TroupeRep:
-        """Loads a model: a ModelProto, its bytes, or a file. Raises what `InferenceSession` raises, and `errors.InvalidArgument` for a
-        device that is not there."""
+        """Loads a model: a ModelProto, its bytes, or a file. Raises what `InferenceSession` raises, and
+        `errors.InvalidArgument` for a device that is not there."""
         if not cls.supports_device(device):
             raise InvalidArgument(f"there is no device '{device}'")
         source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else model
@@ -128,11 +130,13 @@ class TroupeBackend(Backend):
         outputs_info: Optional[Sequence[Tuple[Any, Tuple[int, ...]]]] = None,
         **kwargs: Any,
     ) -> Tuple[np.ndarray, ...]:
-        """Runs one operator. inputs: arrays in the order of the node's inputs. opset_version: of the operator; by default onnx's newest."""
+        """Runs one operator. inputs: arrays in the order of the node's inputs. opset_version: of the operator; by
+        default onnx's newest."""
         names = [name for name in node.input if name]
         arrays = [np.asarray(array) for array in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
         described = [
-            onnx.helper.make_tensor_value_info(name, _onnx_type(array.dtype), array.shape) for name, array in zip(names, arrays)
+            onnx.helper.make_tensor_value_info(name, _onnx_type(array.dtype), array.shape)
+            for name, array in zip(names, arrays)
         ]
         outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output if name]
         graph = onnx.helper.make_graph([node], "node", described, outputs)
@@ -159,4 +163,5 @@ run_model = TroupeBackend.run_model
 run_node = TroupeBackend.run_node
 supports_device = TroupeBackend.supports_device
 
-__all__: List[str] = ["TroupeBackend", "TroupeRep", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
+__all__: List[str] = ["TroupeBackend", "TroupeRep", "is_compatible", "prepare", "run_model", "run_node",
+                      "supports_device"]

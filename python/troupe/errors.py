@@ -1,7 +1,7 @@
 """What troupe raises: `Error` and its kinds.
 
-The kinds that onnxruntime has keep its names; each also is what Python would raise for such a thing (ValueError, OSError …). `code` is
-troupe's own word, as in C++ (`troupe::errc`).
+The kinds that onnxruntime has keep its names; each also is what Python would raise for such a thing (ValueError,
+OSError …). `code` is troupe's own word, as in C++ (`troupe::errc`).
 """
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 
 usage: make_cases FOLDER      makes FOLDER/{convolutions,transformer,recurrent,control_flow,quantised}
 
-A case has the layout of ONNX's own (model.onnx, test_data_set_0/input_0.pb …, output_0.pb …). While a model is put together, NumPy
-computes each node beside it: an answer that owes nothing to troupe. Sums are float64. Numbers are seeded.
+A case has the layout of ONNX's own (model.onnx, test_data_set_0/input_0.pb …, output_0.pb …). While a model is put
+together, NumPy computes each node beside it: an answer that owes nothing to troupe. Sums are float64. Numbers are
+seeded.
 """
 import math
 import pathlib
@@ -85,13 +86,15 @@ def convolutions(c):
     def conv(x, filters, size, stride, pad, groups=1):
         w, b = c.weight(c.random(filters, c.values[x].shape[1] // groups, size, size)), c.weight(c.random(filters))
         y = convolve(*c.of(x, w), stride, pad, groups) + c.of(b)[:, None, None]
-        return c.call("Conv", [x, w, b], y, kernel_shape=[size, size], strides=[stride, stride], pads=[pad] * 4, group=groups)
+        return c.call("Conv", [x, w, b], y, kernel_shape=[size, size], strides=[stride, stride], pads=[pad] * 4,
+                      group=groups)
 
     def norm(x):
         n = c.values[x].shape[1]
         scale, bias, mean, var = map(c.weight, (1 + c.random(n), c.random(n), c.random(n), np.abs(c.random(n)) + 0.5))
         s, b, m, v = (a[:, None, None] for a in c.of(scale, bias, mean, var))
-        return c.call("BatchNormalization", [x, scale, bias, mean, var], (c.of(x) - m) / np.sqrt(v + 1e-5) * s + b, epsilon=1e-5)
+        return c.call("BatchNormalization", [x, scale, bias, mean, var], (c.of(x) - m) / np.sqrt(v + 1e-5) * s + b,
+                      epsilon=1e-5)
 
     def relu(x):
         return c.call("Relu", [x], np.maximum(c.of(x), 0))
@@ -190,7 +193,8 @@ def recurrent(c):
 
 
 def control_flow(c):
-    """A Loop whose trips an input states, around an If that looks at the state; both use a weight of the graph around them."""
+    """A Loop whose trips an input states, around an If that looks at the state; both use a weight of the graph around
+    them."""
     x = c.input("x", c.random(3, 4, scale=1), [3, 4])
     trips = c.input("trips", np.array(5), [])
     w, go, limit = c.weight(c.random(4, 4)), c.weight(np.array(True)), c.weight(np.float32(1))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the two small models of the loader's mutation test, small_cnn.onnx and small_transformer.onnx, and decoder.onnx, whose
-state grows by a row in each step.
+"""Writes the two small models of the loader's mutation test, small_cnn.onnx and small_transformer.onnx, and
+decoder.onnx, whose state grows by a row in each step.
 
-Needs only NumPy: ONNX files are protobuf messages, and `field` below writes the few kinds that they need. The numbers are
-those of onnx.proto. Weights are seeded, so running this again writes the same bytes.
+Needs only NumPy: ONNX files are protobuf messages, and `field` below writes the few kinds that they need. The numbers
+are those of onnx.proto. Weights are seeded, so running this again writes the same bytes.
 """
 import pathlib
 
@@ -137,7 +137,8 @@ def small_transformer(rng):
     nodes.extend([
         node("MatMul", ["qt", "kt"], ["scores"]), node("Mul", ["scores", "scale"], ["scaled"]),
         node("Softmax", ["scaled"], ["attention"], axis=-1), node("MatMul", ["attention", "vt"], ["mixed"]),
-        node("Transpose", ["mixed"], ["mixed_t"], perm=[0, 2, 1, 3]), node("Reshape", ["mixed_t", "join_heads"], ["joined"]),
+        node("Transpose", ["mixed"], ["mixed_t"], perm=[0, 2, 1, 3]),
+        node("Reshape", ["mixed_t", "join_heads"], ["joined"]),
     ])
     linear("joined", "projected", width, width)
     nodes.append(node("Add", ["x", "projected"], ["y"]))
@@ -151,7 +152,8 @@ def small_transformer(rng):
 
 def decoder():
     nodes = [node("Concat", ["past", "x"], ["present"], axis=0), node("Mul", ["present", "mask"], ["masked"])]
-    return model("decoder", nodes, [], [value_info("x", [1, 4]), value_info("mask", ["total", 1]), value_info("past", ["past", 4])],
+    return model("decoder", nodes, [],
+                 [value_info("x", [1, 4]), value_info("mask", ["total", 1]), value_info("past", ["past", 4])],
                  [value_info("masked", ["total", 4]), value_info("present", ["total", 4])])
 
 

@@ -1,12 +1,14 @@
-"""Every command and snippet of the README files and of docs/ works: shell lines run, Python runs, C++ compiles and links with libtroupe.
+"""Every command and snippet of the README files and of docs/ works: shell lines run, Python runs, C++ compiles and
+links with libtroupe.
 
 usage: snippets_test.py BUILD_FOLDER [FILE.md…]
 
-A block is a fence or indented lines. A fence says what it is (```sh, python, cpp); before others stands a comment that pages do not show,
-`<!-- snippet: sh -->`, also `python`, `cpp`, `text` for anything else (pictures, file formats, output), or `skip: REASON`. A block
-without either fails, so does a shell line that fails. Of blocks with lines that begin with `$ `, those are run, and the rest is what they print, or, after `>>> `, what
-they are given to read. Lines that cannot run here are in not_run.txt, with the reason. Commands run in a scratch folder that has what the
-texts assume: `model.onnx` and the like, small.
+A block is a fence or indented lines. A fence says what it is (```sh, python, cpp); before others stands a comment that
+pages do not show, `<!-- snippet: sh -->`, also `python`, `cpp`, `text` for anything else (pictures, file formats,
+output), or `skip: REASON`. A block without either fails, so does a shell line that fails. Of blocks with lines that
+begin with `$ `, those are run, and the rest is what they print, or, after `>>> `, what they are given to read. Lines
+that cannot run here are in not_run.txt, with the reason. Commands run in a scratch folder that has what the texts
+assume: `model.onnx` and the like, small.
 """
 import fnmatch
 import os
@@ -56,7 +58,8 @@ class NotRun:
     """The list of lines that cannot run here."""
 
     def __init__(self):
-        rows = [row.rsplit(" | ", 1) for row in (HERE / "not_run.txt").read_text().splitlines() if row and not row.startswith("#")]
+        rows = [row.rsplit(" | ", 1) for row in (HERE / "not_run.txt").read_text().splitlines()
+                if row and not row.startswith("#")]
         self.patterns = {pattern: reason for pattern, reason in rows}
         self.used = set()
 
@@ -97,7 +100,8 @@ def prepare(scratch, build):
     subprocess.run(["bash", "-e", HERE / "prepare.sh", ROOT, build], cwd=scratch, check=True)
     home = scratch / "home"
     home.mkdir()
-    environment = dict(os.environ, HOME=str(home), XDG_CACHE_HOME=str(home), XDG_CONFIG_HOME=str(home), XDG_DATA_HOME=str(home))
+    environment = dict(os.environ, HOME=str(home), XDG_CACHE_HOME=str(home), XDG_CONFIG_HOME=str(home),
+                       XDG_DATA_HOME=str(home))
     environment["PATH"] = f"{build}/bin:{environment['PATH']}"
     environment["PYTHONPATH"] = f"{build}/python"
     return environment
@@ -105,14 +109,16 @@ def prepare(scratch, build):
 
 def run_shell(block, scratch, environment, not_run):
     script, count = script_of(block, not_run)
-    done = subprocess.run(["bash", "-x", "-c", script], cwd=scratch, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(["bash", "-x", "-c", script], cwd=scratch, env=environment, capture_output=True, text=True,
+                          timeout=300)
     if done.returncode != 0:
         return count, f"{block.place}: status {done.returncode}\n{done.stdout[-500:]}\n{done.stderr[-1500:]}"
     return count, ""
 
 
 def run_python(block, scratch, environment, _):
-    done = subprocess.run(["/usr/bin/python3", "-"], input="\n".join(block.lines), cwd=scratch, env=environment, capture_output=True, text=True)
+    done = subprocess.run(["/usr/bin/python3", "-"], input="\n".join(block.lines), cwd=scratch, env=environment,
+                          capture_output=True, text=True)
     return 1, f"{block.place}: status {done.returncode}\n{done.stderr[-1500:]}" if done.returncode != 0 else ""
 
 
@@ -126,18 +132,22 @@ def compile_cpp(blocks, scratch, build):
         functions.append(f'#line {line} "{file}"\nvoid snippet_{number}() {{\n{body}\n}}')
     calls = "\n".join(f"  snippet_{number}();" for number in range(len(blocks)))
     source = scratch / "snippets.cpp"
-    source.write_text("\n".join([*sorted(set(includes)), '#include "prelude.hpp"', *functions, f"int main() {{\n{calls}\n}}"]))
+    source.write_text("\n".join([*sorted(set(includes)), '#include "prelude.hpp"', *functions,
+                                 f"int main() {{\n{calls}\n}}"]))
     command = ["g++", "-std=c++20", "-O0", "-w", "-I", ROOT / "include", "-I", HERE, source, "-o", scratch / "snippets"]
-    done = subprocess.run([*command, "-L", build / "lib", "-ltroupe", f"-Wl,-rpath-link,{build / 'lib'}"], capture_output=True, text=True)
+    done = subprocess.run([*command, "-L", build / "lib", "-ltroupe", f"-Wl,-rpath-link,{build / 'lib'}"],
+                          capture_output=True, text=True)
     return done.stderr[:3000] if done.returncode != 0 else ""
 
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=ROOT, capture_output=True,
+                            text=True, check=True)
     files = [ROOT / name for name in sys.argv[2:] or listed.stdout.split()]
     blocks = [block for file in files if file.exists() for block in blocks_of(file)]
-    problems = [f"{b.place}: a snippet that is not marked as one of {', '.join(KINDS)}" for b in blocks if b.kind not in KINDS]
+    problems = [f"{b.place}: a snippet that is not marked as one of {', '.join(KINDS)}" for b in blocks
+                if b.kind not in KINDS]
     not_run, counts = NotRun(), {kind: 0 for kind in KINDS}
     with tempfile.TemporaryDirectory() as folder:
         scratch = pathlib.Path(folder)
@@ -150,8 +160,10 @@ def main():
         problem = compile_cpp([block for block in blocks if block.kind == "cpp"], scratch, build)
         problems += [problem] if problem else []
     if len(sys.argv) == 2:
-        problems += [f"not_run.txt: nothing is like '{pattern}'" for pattern in not_run.patterns if pattern not in not_run.used]
-    print("\n".join(problems) or f"{counts['sh']} commands ran, {counts['python']} Python snippets; {counts['cpp']} of C++ compiled and linked")
+        problems += [f"not_run.txt: nothing is like '{pattern}'" for pattern in not_run.patterns
+                     if pattern not in not_run.used]
+    print("\n".join(problems) or f"{counts['sh']} commands ran, {counts['python']} Python snippets; {counts['cpp']} of "
+                                 "C++ compiled and linked")
     sys.exit(1 if problems else 0)
 
 

@@ -33,7 +33,8 @@ def words_of(line):
 def complete_all(lines, folder="/"):
     """Returns what bash would offer at the end of each line: what follows its last ':' or '='."""
     asked = "".join("\x1f".join([line, *words_of(line)]) + "\x1f\n" for line in lines)
-    done = subprocess.run(["bash", "-c", ASK, SCRIPT], input=asked, cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(["bash", "-c", ASK, SCRIPT], input=asked, cwd=folder, capture_output=True, text=True,
+                          check=True)
     answers = done.stdout.split("\x1e\n")
     assert len(answers) == len(lines) + 1 and done.stderr == "", done.stderr
     return [[reply.rstrip() for reply in answer.splitlines()] for answer in answers[:-1]]
@@ -61,7 +62,8 @@ class Completion(unittest.TestCase):
         self.assert_completes(wanted)
 
     def test_parts_of_options(self):
-        self.assert_completes({"troupe plan model.onnx --pol": ["--policy", "--policy-plugin"], "troupe frobnicate --": []})
+        self.assert_completes({"troupe plan model.onnx --pol": ["--policy", "--policy-plugin"],
+                               "troupe frobnicate --": []})
 
     def test_what_the_command_takes_is_offered(self):
         for option in ("--policy", "--strategy", "--precision", "--goal", "--schedule", "--shares"):
@@ -80,7 +82,8 @@ class Completion(unittest.TestCase):
         return subprocess.run(command, capture_output=True, text=True).stderr
 
     def test_values_with_an_equals_sign(self):
-        self.assert_completes({"troupe run --policy=hef": ["heft"], "troupe run --strategy wo": ["work-stealing"], "troupe run --json --policy=no": []})
+        self.assert_completes({"troupe run --policy=hef": ["heft"], "troupe run --strategy wo": ["work-stealing"],
+                               "troupe run --json --policy=no": []})
 
     def test_lists_of_devices(self):
         lists = {"c": ["cpu"], "cpu,v": ["cpu,vulkan:0"], "vulkan:": ["0"]}

@@ -26,7 +26,8 @@ class Manuals(unittest.TestCase):
 
     def test_man_shows_them_without_a_warning(self):
         for file in FOLDER.iterdir():
-            done = subprocess.run(["man", "--warnings", "-l", file], capture_output=True, env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin", "MANWIDTH": "80"})
+            done = subprocess.run(["man", "--warnings", "-l", file], capture_output=True,
+                                  env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin", "MANWIDTH": "80"})
             self.assertEqual((done.returncode, done.stderr.decode()), (0, ""), file.name)
             self.assertIn("SEE ALSO", done.stdout.decode(), file.name)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The page of a trace in a real browser: what it shows, under the pointer, zoomed, and that names of models are never HTML.
+"""The page of a trace in a real browser: what it shows, under the pointer, zoomed, and that names of models are never
+HTML.
 
 usage: page_test.py TROUPE [--screenshots FOLDER] [PAGE…]      with pages: only takes their pictures, light and dark
 
@@ -25,8 +26,9 @@ class Browser:
     def __init__(self, command, folder):
         import websocket
         self.process = subprocess.Popen(
-            [command, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--remote-allow-origins=*",
-             f"--user-data-dir={folder}", "--window-size=1400,900", "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [command, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0",
+             "--remote-allow-origins=*", f"--user-data-dir={folder}", "--window-size=1400,900", "about:blank"],
+             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port_file = pathlib.Path(folder) / "DevToolsActivePort"
         for _ in range(600):
             if port_file.exists() and len(port_file.read_text().split()) == 2:
@@ -137,7 +139,8 @@ def test_small(browser, troupe, folder):
     browser.mouse("mouseMoved", {"x": 5, "y": 5})
     assert browser.run("document.getElementById('tip').hidden")
     assert browser.run("[...document.querySelectorAll('h2')].map(h => h.textContent)") == ["Devices", "Longest nodes"]
-    rows = browser.run("[...document.querySelectorAll('table')].map(t => [...t.tBodies[0].rows].map(r => r.cells[0].textContent))")
+    rows = browser.run("[...document.querySelectorAll('table')].map(t => [...t.tBodies[0].rows].map(r => "
+                       "r.cells[0].textContent))")
     assert rows == [["cpu", "vulkan:0"], ["add", "conv", "relu"]], rows
     browser.run("search.value = 'conv', search.dispatchEvent(new Event('input'))")
     assert browser.run("found.textContent") == "1 found"
@@ -177,7 +180,8 @@ def test_hostile_names(browser, troupe, folder):
 
 def subprocess_diff(troupe, folder, a, b):
     page = folder / "diff.html"
-    subprocess.run([troupe, "trace", "--diff", folder / f"{a}.json", folder / f"{b}.json", "--html", page], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run([troupe, "trace", "--diff", folder / f"{a}.json", folder / f"{b}.json", "--html", page], check=True,
+                   stderr=subprocess.DEVNULL)
     return page
 
 
@@ -218,7 +222,8 @@ def test_many_bars(browser, troupe, folder):
 
 def test_dark_colours(browser, troupe, folder):
     browser.open(make_page(troupe, folder, "dark", small_events()))
-    pixel = "(c => [...c.getContext('2d').getImageData(300, 300 > c.height ? c.height - 2 : 300, 1, 1).data])(document.querySelector('canvas'))"
+    pixel = ("(c => [...c.getContext('2d').getImageData(300, 300 > c.height ? c.height - 2 : 300, 1, 1).data])"
+             "(document.querySelector('canvas'))")
     light = browser.run("getComputedStyle(document.body).backgroundColor")
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
     browser.frame()

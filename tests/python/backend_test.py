@@ -28,11 +28,14 @@ globals().update({name: cases for name, cases in runner.test_cases.items() if na
 class Verdicts(unittest.TestCase):
     def test_what_is_refused_is_what_troupe_test_calls_unsupported(self):
         data = pathlib.Path("/usr/share/libonnx-testdata/data")
-        folders = [file.parent for suite in ("node", "simple", "pytorch-converted", "pytorch-operator") for file in data.glob(f"{suite}/*/model.onnx")]
+        folders = [file.parent for suite in ("node", "simple", "pytorch-converted", "pytorch-operator")
+                   for file in data.glob(f"{suite}/*/model.onnx")]
         self.assertGreater(len(folders), 1000)
-        refused = {str(folder.relative_to(data)) for folder in folders if not troupe.backend.is_compatible(onnx.load(folder / "model.onnx"))}
+        refused = {str(folder.relative_to(data)) for folder in folders
+                   if not troupe.backend.is_compatible(onnx.load(folder / "model.onnx"))}
         allowed = models.lines_of("unsupported_packaged.txt")
-        allowed |= {str(folder.relative_to(data)) for folder in folders if self.passes_more_than_tensors(folder / "model.onnx")}
+        allowed |= {str(folder.relative_to(data)) for folder in folders
+                    if self.passes_more_than_tensors(folder / "model.onnx")}
         self.assertLessEqual(refused, allowed)
 
     @staticmethod
@@ -54,7 +57,8 @@ class Interface(unittest.TestCase):
         info = onnx.helper.make_tensor_value_info
         node = onnx.helper.make_node("Cast", ["a"], ["b"], to=to_type)
         graph = onnx.helper.make_graph([node], "cast", [info("a", from_type, shape)], [info("b", to_type, shape)])
-        return troupe.backend.prepare(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_operatorsetid("", 23)]))
+        return troupe.backend.prepare(onnx.helper.make_model(graph,
+                                                             opset_imports=[onnx.helper.make_operatorsetid("", 23)]))
 
     def test_types_that_numpy_does_not_have(self):
         for number, elements, values in (
@@ -69,7 +73,8 @@ class Interface(unittest.TestCase):
                     self.assertEqual(back.astype(elements.dtype).tolist(), elements.tolist())
 
     def test_scalars_stay_scalars(self):
-        for number, element, value in ((17, np.array(0x38, np.uint8), 1), (22, np.array(-8, np.int8), -8), (16, np.array(2.5, np.float32), 2.5)):
+        for number, element, value in ((17, np.array(0x38, np.uint8), 1), (22, np.array(-8, np.int8), -8),
+                                       (16, np.array(2.5, np.float32), 2.5)):
             with self.subTest(number):
                 self.assertEqual(self.cast(number, 1, ()).run([element])[0].tolist(), value)
 
@@ -83,9 +88,12 @@ class Interface(unittest.TestCase):
         node = onnx.helper.make_node("Neg", ["a"], ["c"])
         with self.assertRaisesRegex(errors.InvalidArgument, "2 inputs were given to a model of 1"):
             graph = onnx.helper.make_graph(
-                [node], "g", [onnx.helper.make_tensor_value_info("a", 1, [1])], [onnx.helper.make_tensor_value_info("c", 1, [1])]
+                [node], "g", [onnx.helper.make_tensor_value_info("a", 1, [1])],
+                [onnx.helper.make_tensor_value_info("c", 1, [1])]
             )
-            troupe.backend.run_model(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_operatorsetid("", 13)]), [np.ones(1)] * 2)
+            troupe.backend.run_model(onnx.helper.make_model(graph,
+                                                            opset_imports=[onnx.helper.make_operatorsetid("", 13)]),
+                                                            [np.ones(1)] * 2)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,8 @@ class Maps(unittest.TestCase):
 
     def test_a_dict_for_what_is_no_map_is_refused(self):
         session = troupe.InferenceSession(models.DIGITS, providers=["cpu"])
-        with self.assertRaisesRegex(errors.InvalidArgument, "'image' is given a dict, but the model has no map of this name"):
+        with self.assertRaisesRegex(errors.InvalidArgument,
+                                    "'image' is given a dict, but the model has no map of this name"):
             session.run(None, {"image": {1: 2.0}})
 
 

@@ -39,7 +39,8 @@ class Classify(unittest.TestCase):
         self.assertGreater(len(pictures), 3)
         done = run("classify/classify.py", "--devices", "cpu", "--batch", "2", *pictures)
         self.assertEqual(done.stderr, "")
-        self.assertEqual([line.split(": ")[1][0] for line in done.stdout.splitlines()], [path.stem for path in pictures])
+        self.assertEqual([line.split(": ")[1][0] for line in done.stdout.splitlines()],
+                         [path.stem for path in pictures])
 
     def test_a_data_set_in_files_of_several_formats(self):
         images, labels = data()["images"], data()["labels"]
@@ -47,7 +48,8 @@ class Classify(unittest.TestCase):
             files = []
             for i, image in enumerate(images):
                 size, kind = (8, 16, 40, 64)[i % 4], ("png", "bmp", "pgm", "tiff")[i // 4 % 4]
-                picture = Image.fromarray((image.astype(np.uint16) * 255 // 16).astype(np.uint8)).resize((size, size), Image.NEAREST)
+                pixels = (image.astype(np.uint16) * 255 // 16).astype(np.uint8)
+                picture = Image.fromarray(pixels).resize((size, size), Image.NEAREST)
                 files.append(f"{folder}/{i:03}.{kind}")
                 (picture.convert("RGB") if kind == "png" else picture).save(files[-1])
             done = run("classify/classify.py", "--devices", "cpu*2", *files)
@@ -62,7 +64,8 @@ class Classify(unittest.TestCase):
             damaged.flush()
             done = run("classify/classify.py", "--devices", "cpu", "no/such.png", damaged.name, picture)
         self.assertEqual(done.returncode, 1)
-        self.assertEqual([line.split(":")[1].strip() for line in done.stderr.splitlines()], ["no/such.png", damaged.name])
+        self.assertEqual([line.split(":")[1].strip() for line in done.stderr.splitlines()],
+                         ["no/such.png", damaged.name])
         self.assertIn("7.png: 7", done.stdout)
 
 
@@ -121,14 +124,16 @@ class Generate(unittest.TestCase):
         text = "".join(generate.generate(self.session, prompt, 40, 0, 1))
         self.assertEqual(len(text), 40)
         tokens = np.array([[letters.index(c) for c in prompt + text]], np.int64)
-        logits = self.session.run({"tokens": tokens, **generate.empty_cache(self.session)})["logits"][0, len(prompt) - 1 : -1]
+        outputs = self.session.run({"tokens": tokens, **generate.empty_cache(self.session)})
+        logits = outputs["logits"][0, len(prompt) - 1 : -1]
         for token, row in zip(tokens[0, len(prompt) :], logits):  # the likeliest, up to rounding
             self.assertLess(row.max() - row[token], 1e-3)
 
     def test_it_writes_words(self):
         text = "".join(generate.generate(self.session, "The Rays of Light ", 160, 0.5, 3))
         words = re.findall(r"[a-z]+", text.lower())
-        known = set("the of and in to that which light rays colours be by as is it are from this or with glass a at for".split())
+        known = set("the of and in to that which light rays colours be by as is it are from this or with glass a at "
+                    "for".split())
         self.assertGreater(sum(word in known for word in words) / len(words), 0.25, text)
 
     def test_equal_seeds_write_equal_texts(self):

@@ -1,6 +1,7 @@
 """Scripts written for onnxruntime (idiom/*.py) print the same with `import troupe as onnxruntime`, numbers within 1e-4.
 
-What onnxruntime prints is in idiom/expected; where onnxruntime is installed (Debian 13: python3-onnxruntime), it runs them, too.
+What onnxruntime prints is in idiom/expected; where onnxruntime is installed (Debian 13: python3-onnxruntime), it runs
+them, too.
 
 usage: idiom_test.py             the tests
        idiom_test.py --write     has onnxruntime write idiom/expected
@@ -32,7 +33,8 @@ def printed_by(script, module):
 
 
 def difference(a, b):
-    """Returns the first difference of two texts, numbers within the tolerance and white space aside; empty if there is none."""
+    """Returns the first difference of two texts, numbers within the tolerance and white space aside; empty if there is
+    none."""
     words = [re.sub(r"\s+", "", NUMBER.sub("#", text)) for text in (a, b)]
     if words[0] != words[1]:
         at = next(i for i, (x, y) in enumerate(zip(words[0] + "\0", words[1] + "\0")) if x != y)
@@ -61,7 +63,8 @@ class Idiom(unittest.TestCase):
                 expected = (HERE / "idiom" / "expected" / f"{script.stem}.txt").read_text()
                 self.assertEqual(difference(printed_by(script, "troupe"), expected), "")
 
-    @unittest.skipUnless(importlib.util.find_spec("onnxruntime"), "onnxruntime is not installed (Debian 13: python3-onnxruntime)")
+    @unittest.skipUnless(importlib.util.find_spec("onnxruntime"),
+                         "onnxruntime is not installed (Debian 13: python3-onnxruntime)")
     def test_onnxruntime_prints_the_same(self):
         for script in SCRIPTS:
             with self.subTest(script.stem):

@@ -27,7 +27,8 @@ class Results(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             np.save(f"{folder}/image.npy", image)
             subprocess.run(
-                [command, "run", models.DIGITS, "--devices", "cpu", "--input", f"image={folder}/image.npy", "--output", folder],
+                [command, "run", models.DIGITS, "--devices", "cpu", "--input", f"image={folder}/image.npy", "--output",
+                 folder],
                 check=True, stdout=subprocess.DEVNULL,
             )  # fmt: skip
             np.testing.assert_array_equal(scores, np.load(f"{folder}/scores.npy"))
@@ -42,14 +43,16 @@ class Results(unittest.TestCase):
         for code in "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 ?".split():
             with self.subTest(code):
                 x = np.array([0, 1, 1, 0], code)
-                number = {"f2": 10, "f4": 1, "f8": 11, "i1": 3, "i2": 5, "i4": 6, "i8": 7, "u1": 2, "u2": 4, "u4": 12, "u8": 13, "?": 9}[code]
+                number = {"f2": 10, "f4": 1, "f8": 11, "i1": 3, "i2": 5, "i4": 6, "i8": 7, "u1": 2, "u2": 4, "u4": 12,
+                          "u8": 13, "?": 9}[code]
                 y = onnxruntime.InferenceSession(models.unary("Identity", number), providers=CPU).run(None, {"x": x})[0]
                 self.assertEqual(y.dtype, x.dtype)
                 np.testing.assert_array_equal(y, x)
 
     def test_texts(self):
         session = onnxruntime.InferenceSession(models.unary("Identity", TensorProto.STRING), providers=CPU)
-        for x in (np.array(["a", "größe"]), np.array(["a", "größe"], object), np.array(["a".encode(), "größe".encode()], object)):
+        for x in (np.array(["a", "größe"]), np.array(["a", "größe"], object),
+                  np.array(["a".encode(), "größe".encode()], object)):
             self.assertEqual(session.run(None, {"x": x})[0].tolist(), ["a", "größe"])
         with self.assertRaisesRegex(errors.InvalidArgument, "input 'x'.*has to hold str or bytes, but holds.*int"):
             session.run(None, {"x": np.array([1, "a"], object)})
@@ -90,7 +93,8 @@ class Memory(unittest.TestCase):
         session.run(None, {"x": x})
         after = onnxruntime.copy_counters()
         grown = {name: after[name] - before[name] for name in after}
-        self.assertEqual(grown, {"borrowed_bytes": x.nbytes, "copied_bytes": 0, "handed_bytes": x.nbytes, "copied_out_bytes": 0})
+        self.assertEqual(grown, {"borrowed_bytes": x.nbytes, "copied_bytes": 0, "handed_bytes": x.nbytes,
+                                 "copied_out_bytes": 0})
 
     def test_outputs_may_be_written_to(self):
         session = onnxruntime.InferenceSession(models.shared_outputs(), providers=CPU)
@@ -180,7 +184,8 @@ class Errors(unittest.TestCase):
     def test_types_that_numpy_does_not_have(self):
         session = onnxruntime.InferenceSession(models.cast(TensorProto.FLOAT, TensorProto.BFLOAT16), providers=CPU)
         x = np.array([1, 2.5, -3], np.float32)
-        with self.assertRaisesRegex(errors.NotImplemented, "'y' is of type bfloat16, which NumPy does not have: ask for it as an OrtValue"):
+        with self.assertRaisesRegex(errors.NotImplemented,
+                                    "'y' is of type bfloat16, which NumPy does not have: ask for it as an OrtValue"):
             session.run(None, {"x": x})
         value = session.run_with_ort_values(["y"], {"x": onnxruntime.OrtValue.ortvalue_from_numpy(x)})[0]
         self.assertEqual((value.data_type(), value.shape()), ("tensor(bfloat16)", [3]))
@@ -225,7 +230,8 @@ class Bindings(unittest.TestCase):
             binding.bind_cpu_input("z", self.x)
         binding.bind_cpu_input("x", self.x)
         binding.bind_ortvalue_output("y", onnxruntime.OrtValue.ortvalue_from_shape_and_type([2], np.float32))
-        with self.assertRaisesRegex(errors.InvalidArgument, r"shape \[3\] does not fit one of type float32 and shape \[2\]"):
+        with self.assertRaisesRegex(errors.InvalidArgument,
+                                    r"shape \[3\] does not fit one of type float32 and shape \[2\]"):
             self.session.run_with_iobinding(binding)
         buffer = np.zeros(2, np.float32)
         binding.bind_output("y", "cpu", 0, np.float32, [2], buffer.ctypes.data)
@@ -278,7 +284,8 @@ class DLPack(unittest.TestCase):
     def test_in_without_a_copy(self):
         array = np.arange(6, dtype=np.int64).reshape(2, 3)
         value = onnxruntime.OrtValue.from_dlpack(array)
-        self.assertEqual((value.data_ptr(), value.shape(), value.data_type()), (array.ctypes.data, [2, 3], "tensor(int64)"))
+        self.assertEqual((value.data_ptr(), value.shape(), value.data_type()),
+                         (array.ctypes.data, [2, 3], "tensor(int64)"))
         with self.assertRaisesRegex(errors.InvalidArgument, "not contiguous"):
             onnxruntime.OrtValue.from_dlpack(array.T)
         session = onnxruntime.InferenceSession(models.unary("Neg", TensorProto.INT64, dims=("a", "b")), providers=CPU)

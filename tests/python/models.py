@@ -22,7 +22,8 @@ def model(nodes, inputs, outputs, initializers=(), opset=13):
 def unary(operator, element_type, opset=13, dims=("n",)):
     """y = operator(x)"""
     return model(
-        [helper.make_node(operator, ["x"], ["y"])], [value("x", element_type, dims)], [value("y", element_type, dims)], opset=opset
+        [helper.make_node(operator, ["x"], ["y"])], [value("x", element_type, dims)], [value("y", element_type, dims)],
+        opset=opset
     )
 
 
@@ -43,7 +44,8 @@ def maps():
         helper.make_node("CastMap", ["x"], ["y"], domain="ai.onnx.ml"),
         helper.make_node("DictVectorizer", ["w"], ["z"], domain="ai.onnx.ml", string_vocabulary=["a", "b"]),
     ]
-    graph = helper.make_graph(nodes, "test", inputs, [value("y", TensorProto.FLOAT, [1, "n"]), value("z", TensorProto.FLOAT, [1, 2])])
+    graph = helper.make_graph(nodes, "test", inputs,
+                              [value("y", TensorProto.FLOAT, [1, "n"]), value("z", TensorProto.FLOAT, [1, 2])])
     opsets = [helper.make_operatorsetid("", 13), helper.make_operatorsetid("ai.onnx.ml", 1)]
     made = helper.make_model(graph, opset_imports=opsets)
     made.ir_version = 8
@@ -62,7 +64,8 @@ def long_loop(steps):
     body = helper.make_graph(
         [helper.make_node("Sin", ["before"], ["after"]), helper.make_node("Identity", ["going"], ["go"])],
         "body",
-        [value("i", TensorProto.INT64, []), value("going", TensorProto.BOOL, []), value("before", TensorProto.FLOAT, ["n"])],
+        [value("i", TensorProto.INT64, []), value("going", TensorProto.BOOL, []),
+         value("before", TensorProto.FLOAT, ["n"])],
         [value("go", TensorProto.BOOL, []), value("after", TensorProto.FLOAT, ["n"])],
     )
     trips = helper.make_tensor("trips", TensorProto.INT64, [], [steps])
@@ -81,7 +84,8 @@ def shared_outputs():
         helper.make_node("Shape", ["x"], ["size"]),
     ]
     outputs = [value(name, TensorProto.FLOAT, None) for name in ("fixed", "passed", "own", "twin")]
-    return model(nodes, [value("x", TensorProto.FLOAT, [4])], outputs + [value("size", TensorProto.INT64, [1])], [constant])
+    return model(nodes, [value("x", TensorProto.FLOAT, [4])], outputs + [value("size", TensorProto.INT64, [1])],
+                 [constant])
 
 
 def lines_of(name):

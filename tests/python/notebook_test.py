@@ -1,4 +1,5 @@
-"""What notebooks show: pictures of plans, tables of counters, pages of traces, lines of progress. Names in models are hostile."""
+"""What notebooks show: pictures of plans, tables of counters, pages of traces, lines of progress. Names in models are
+hostile."""
 import contextlib
 import html.parser
 import io
@@ -20,7 +21,8 @@ HOSTILE = '</script></title></text><script>alert(1)</script>"\'>&<img src=x oner
 
 
 def hostile_model():
-    nodes = [helper.make_node("Neg", ["x"], ["y"], name=HOSTILE), helper.make_node("Sin", ["y"], [HOSTILE], name=HOSTILE + "2")]
+    nodes = [helper.make_node("Neg", ["x"], ["y"], name=HOSTILE),
+             helper.make_node("Sin", ["y"], [HOSTILE], name=HOSTILE + "2")]
     graph = helper.make_graph(
         nodes, HOSTILE, [models.value("x", TensorProto.FLOAT, ["n"])], [models.value(HOSTILE, TensorProto.FLOAT, ["n"])]
     )
@@ -64,7 +66,8 @@ class Pictures(unittest.TestCase):
         for element in picture.iter(SVG + "rect"):
             if element.get("width") != "100%":
                 self.assertLessEqual(float(element.get("x")) + float(element.get("width")), float(picture.get("width")))
-                self.assertLessEqual(float(element.get("y")) + float(element.get("height")), float(picture.get("height")))
+                self.assertLessEqual(float(element.get("y")) + float(element.get("height")),
+                                     float(picture.get("height")))
         self.assertEqual(Tags(plan._repr_html_()).names[-3:], ["details", "summary", "pre"])
 
     def test_every_replica_is_drawn(self):
@@ -79,14 +82,16 @@ class Pictures(unittest.TestCase):
         ends = [[models.value(name, TensorProto.FLOAT, ["n"])] for name in ("v0", "v400")]
         session = self.engine.load(models.model(nodes, *ends), policy="round-robin", fuse=False)
         picture = session.plan({"v0": np.zeros(3, np.float32)})._repr_svg_()
-        self.assertIn("and 100 more chunks", [element.text for element in ElementTree.fromstring(picture).iter(SVG + "text")])
+        self.assertIn("and 100 more chunks",
+                      [element.text for element in ElementTree.fromstring(picture).iter(SVG + "text")])
 
     def test_hostile_names_stay_names(self):
         session = self.engine.load(hostile_model(), fuse=False)
         plan = session.plan(X)
         shown = plan._repr_html_()
         self.assertIn("&lt;script&gt;", shown)
-        self.assertEqual(set(Tags(shown).names) - {"svg", "rect", "line", "text", "g", "title", "path", "details", "summary", "pre"}, set())
+        self.assertEqual(set(Tags(shown).names) - {"svg", "rect", "line", "text", "g", "title", "path", "details",
+                                                   "summary", "pre"}, set())
         ElementTree.fromstring(plan._repr_svg_())
         trace = session.trace(X)
         self.assertEqual(Tags(trace._repr_html_()).names, ["iframe"])
@@ -142,7 +147,8 @@ class ProgressLines(unittest.TestCase):
         image = {"image": np.zeros((1, 1, 8, 8), np.float32)}
         session.run(None, image)
         with mock.patch.object(_progress, "_PATIENCE", 60):
-            self.assertEqual(self.shown(lambda: troupe.InferenceSession(models.DIGITS, providers=["cpu"]).run(None, image)), "")
+            self.assertEqual(self.shown(lambda: troupe.InferenceSession(models.DIGITS,
+                                                                        providers=["cpu"]).run(None, image)), "")
 
     def test_first_runs_show_it_and_others_do_not(self):
         troupe.show_progress(True)

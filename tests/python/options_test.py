@@ -46,7 +46,8 @@ class Options(unittest.TestCase):
                 setattr(options, name, value)
         with self.assertRaises(AttributeError):
             options.no_such_option = 1
-        with self.assertRaisesRegex(errors.NotImplemented, "configuration entry 'ep.x': no entry has this name; there are troupe"):
+        with self.assertRaisesRegex(errors.NotImplemented,
+                                    "configuration entry 'ep.x': no entry has this name; there are troupe"):
             options.add_session_config_entry("ep.x", "1")
         with self.assertRaisesRegex(errors.NotImplemented, "what a GPU cannot run, the CPU does"):
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
@@ -70,7 +71,8 @@ class Options(unittest.TestCase):
                 run_options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
         self.assertEqual(len([line for line in log.output if "log_verbosity_level = 7 has no effect" in line]), 1)
         self.assertEqual(options.get_session_config_entry("session.intra_op.allow_spinning"), "0")
-        session = onnxruntime.InferenceSession(models.DIGITS, options, providers=["cpu"], disabled_optimizers=["ConstantFolding"])
+        session = onnxruntime.InferenceSession(models.DIGITS, options, providers=["cpu"],
+                                               disabled_optimizers=["ConstantFolding"])
         self.assertEqual(session.run(None, {"image": digits()}, run_options)[0].shape, (8, 10))
 
     def test_numbers_of_threads_are_taken(self):
@@ -88,7 +90,8 @@ class Options(unittest.TestCase):
             for _ in range(2):
                 session.run(None, {"image": digits()})
         self.assertEqual(len(log.output), 1)
-        self.assertIn("device 'cpu#1' runs no node of this model (cpu runs all): policy single puts all on cpu", log.output[0])
+        self.assertIn("device 'cpu#1' runs no node of this model (cpu runs all): policy single puts all on cpu",
+                      log.output[0])
         with self.assertNoLogs("troupe", "WARNING") if hasattr(self, "assertNoLogs") else contextlib.nullcontext():
             onnxruntime.InferenceSession(models.DIGITS, providers=["cpu"]).run(None, {"image": digits()})
 
@@ -124,7 +127,8 @@ class Options(unittest.TestCase):
     def test_an_initializer_that_is_an_input_can_be_given(self):
         weight = helper.make_tensor("w", TensorProto.FLOAT, [2], [10, 20])
         inputs = [models.value("x", TensorProto.FLOAT, [2]), models.value("w", TensorProto.FLOAT, [2])]
-        model = models.model([helper.make_node("Add", ["x", "w"], ["y"])], inputs, [models.value("y", TensorProto.FLOAT, [2])], [weight])
+        model = models.model([helper.make_node("Add", ["x", "w"], ["y"])], inputs,
+                             [models.value("y", TensorProto.FLOAT, [2])], [weight])
         session = onnxruntime.InferenceSession(model, providers=["cpu"])
         self.assertEqual([i.name for i in session.get_inputs()], ["x"])
         self.assertEqual([i.name for i in session.get_overridable_initializers()], ["w"])

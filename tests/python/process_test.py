@@ -1,4 +1,5 @@
-"""The package in processes: Ctrl-C, forks, the interpreter's end, memory over many runs, the command. Each in a process of its own."""
+"""The package in processes: Ctrl-C, forks, the interpreter's end, memory over many runs, the command. Each in a process
+of its own."""
 import os
 import pathlib
 import signal
@@ -22,7 +23,8 @@ def open_session(data): return troupe.InferenceSession(data, providers=["cpu"])
 
 def run(script, timeout=60, **options):
     return subprocess.run(
-        [sys.executable, "-c", PRELUDE + script], env=ENVIRONMENT, timeout=timeout, capture_output=True, text=True, **options
+        [sys.executable, "-c", PRELUDE + script], env=ENVIRONMENT, timeout=timeout, capture_output=True, text=True,
+        **options
     )
 
 
@@ -158,7 +160,8 @@ print(sys.getrefcount(image) - references)
 
 class Command(unittest.TestCase):
     def command(self, *arguments):
-        return subprocess.run([sys.executable, "-m", "troupe", *arguments], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+        return subprocess.run([sys.executable, "-m", "troupe", *arguments], env=ENVIRONMENT, capture_output=True,
+                              text=True, timeout=60)
 
     def test_it_is_troupe(self):
         self.assertEqual(self.command("--version").stdout.strip(), troupe.__version__)

@@ -1,4 +1,5 @@
-"""Type hints: mypy accepts the package and what uses it rightly, and refuses what does not; the stub of the C++ module is what the module has."""
+"""Type hints: mypy accepts the package and what uses it rightly, and refuses what does not; the stub of the C++ module
+is what the module has."""
 import os
 import pathlib
 import subprocess
@@ -15,7 +16,8 @@ except ImportError:
     print("mypy is not installed (Debian: python3-mypy)")
     sys.exit(77)
 
-STRICT = ["--strict", "--allow-any-generics", "--allow-subclassing-any", "--ignore-missing-imports", "--no-error-summary"]
+STRICT = ["--strict", "--allow-any-generics", "--allow-subclassing-any", "--ignore-missing-imports",
+          "--no-error-summary"]
 USE = """
 from typing import List
 import numpy as np
@@ -53,7 +55,8 @@ def run(*arguments):
     with tempfile.TemporaryDirectory() as cache:
         built = str(pathlib.Path(troupe.__file__).absolute().parents[1])
         environment = dict(os.environ, PYTHONPATH=built, MYPYPATH=str(models.ROOT / "python"), MYPY_CACHE_DIR=cache)
-        return subprocess.run([sys.executable, "-m", *arguments], env=environment, cwd=cache, capture_output=True, text=True)
+        return subprocess.run([sys.executable, "-m", *arguments], env=environment, cwd=cache, capture_output=True,
+                              text=True)
 
 
 class Types(unittest.TestCase):
@@ -76,8 +79,10 @@ class Types(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as known:
             known.write(NOT_IN_THE_STUB)
             known.flush()
-            done = run("mypy.stubtest", "troupe._core", "--ignore-unused-allowlist", "--concise", "--allowlist", known.name)
-        self.assertEqual((done.stdout.strip().replace("Success: no issues found in 1 module", ""), done.returncode), ("", 0), done.stderr)
+            done = run("mypy.stubtest", "troupe._core", "--ignore-unused-allowlist", "--concise", "--allowlist",
+                       known.name)
+        self.assertEqual((done.stdout.strip().replace("Success: no issues found in 1 module", ""), done.returncode),
+                         ("", 0), done.stderr)
 
 
 if __name__ == "__main__":

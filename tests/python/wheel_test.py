@@ -19,11 +19,13 @@ class Wheel(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             pip = [sys.executable, "-m", "pip", "-q", "--disable-pip-version-check"]
             options = ["--no-build-isolation", "--no-deps", "--no-index"]
-            subprocess.run([*pip, "wheel", *options, "-w", folder, models.ROOT], env=environment, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([*pip, "wheel", *options, "-w", folder, models.ROOT], env=environment, check=True,
+                           stdout=subprocess.DEVNULL)
             wheel = next(pathlib.Path(folder).glob("troupe-*.whl"))
             self.assertIn(f"{troupe.__version__}-cp3", wheel.name)
             installed = pathlib.Path(folder) / "installed"
-            subprocess.run([*pip, "install", "--no-deps", "--no-index", "--root-user-action=ignore", "--target", installed, wheel],
+            subprocess.run([*pip, "install", "--no-deps", "--no-index", "--root-user-action=ignore", "--target",
+                            installed, wheel],
                            env=environment, check=True)  # fmt: skip
             script = (
                 "import numpy, pathlib, troupe; "
@@ -32,13 +34,15 @@ class Wheel(unittest.TestCase):
                 "print({line.split()[-1] for line in open('/proc/self/maps') if 'libtroupe' in line})"
             )
             environment["PYTHONPATH"] = str(installed)
-            done = subprocess.run([sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True, text=True)
+            done = subprocess.run([sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True,
+                                  text=True)
             self.assertEqual(done.stderr, "")
             shape, libraries = done.stdout.splitlines()
             self.assertEqual(shape, "(1, 10)")
             self.assertTrue(all(path.startswith(str(installed)) for path in eval(libraries)), libraries)
             command = [sys.executable, "-m", "troupe", "--version"]
-            self.assertEqual(subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True).stdout.strip(), troupe.__version__)
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+            self.assertEqual(done.stdout.strip(), troupe.__version__)
 
 
 if __name__ == "__main__":

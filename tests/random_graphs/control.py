@@ -14,7 +14,8 @@ def finish(body, outputs, inputs=()):
     info = lambda v, dims: helper.make_tensor_value_info(v.name, body.onnx(v.type), dims)
     used = {name for node in body.nodes for name in node.input} | {v.name for v in outputs} | nested_names(body.nodes)
     kept = [t for t in body.initializers if t.name in used]
-    return helper.make_graph(body.nodes, body.name("body"), [info(v, list(v.dims)) for v in inputs], [info(v, None) for v in outputs], kept)
+    return helper.make_graph(body.nodes, body.name("body"), [info(v, list(v.dims)) for v in inputs],
+                             [info(v, None) for v in outputs], kept)
 
 
 def nested_names(nodes):

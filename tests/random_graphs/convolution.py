@@ -10,7 +10,8 @@ ACTIVATIONS = ["Relu", "Sigmoid", "HardSwish", "Tanh", "LeakyRelu", "Clip6", "El
 
 def image(g, least=2, channels=64, rank=4, most=24):
     """A value that looks like [batch, channel, spatial…]."""
-    return g.pick(lambda v: v.rank == rank and v.dims[0] > 0 and min(v.dims[2:]) >= least and max(v.dims[2:]) <= most and 1 <= v.dims[1] <= channels)
+    return g.pick(lambda v: v.rank == rank and v.dims[0] > 0 and min(v.dims[2:]) >= least and max(v.dims[2:]) <= most
+                  and 1 <= v.dims[1] <= channels)
 
 
 def out_size(size, kernel, stride, before, after, dilation=1):
@@ -69,7 +70,8 @@ def batch_norm(g, x=None):
     if not x:
         return None
     c, n = x.dims[1], g.noise
-    return g.op("BatchNormalization", [x] + [g.const(a) for a in (n.rand(c) + 0.5, n.randn(c) * 0.2, n.randn(c) * 0.2, n.rand(c) + 0.5)], x.dims)
+    return g.op("BatchNormalization", [x]
+                + [g.const(a) for a in (n.rand(c) + 0.5, n.randn(c) * 0.2, n.randn(c) * 0.2, n.rand(c) + 0.5)], x.dims)
 
 
 def conv_transpose(g):
@@ -87,14 +89,16 @@ def conv_transpose(g):
     if extra:
         attributes["output_padding"] = [extra] * n
     bias = [g.weight(out * group, scale=0.2)] if g.chance(0.5) else []
-    return g.op("ConvTranspose", [x, g.weight(x.dims[1], out, *[kernel] * n)] + bias, (x.dims[0], out * group, *sizes), **attributes)
+    return g.op("ConvTranspose", [x, g.weight(x.dims[1], out, *[kernel] * n)] + bias, (x.dims[0], out * group, *sizes),
+                **attributes)
 
 
 def pool(g):
     x = image(g, least=3, rank=g.random.choice([4, 4, 4, 3, 5])) or image(g, least=3)
     if not x:
         return None
-    kind = g.random.choice(["MaxPool", "AveragePool", "MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"])
+    kind = g.random.choice(["MaxPool", "AveragePool", "MaxPool", "AveragePool", "LpPool", "GlobalAveragePool",
+                            "GlobalMaxPool", "GlobalLpPool"])
     if kind == "GlobalLpPool" and g.opset >= 22:  # ONNX Runtime has none
         kind = "GlobalMaxPool"
     if kind.startswith("Global"):
@@ -162,7 +166,8 @@ def real32(g, numbers):
 def resize_like(g, x, like):
     """x at the height and width of `like`, the way exporters write it: sizes cut from the shape, or a factor."""
     target = x.dims[:2] + like.dims[2:]
-    attributes = g.random.choice([{"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+    attributes = g.random.choice([{"mode": "nearest", "coordinate_transformation_mode": "asymmetric",
+                                   "nearest_mode": "floor"},
                                   {"mode": "linear", "coordinate_transformation_mode": g.random.choice(["half_pixel", "align_corners"])}])
     nothing, empty = (None, None) if g.opset >= 13 else (g.const(np.zeros(0)), real32(g, []))
     if g.chance(0.4) and all(t % s == 0 for s, t in zip(x.dims, target)):
@@ -235,7 +240,8 @@ def inverted_residual(g):
 
 
 def fire(g):
-    """SqueezeNet's and Inception's block: convolutions of one image beside each other, and sometimes one that something else reads."""
+    """SqueezeNet's and Inception's block: convolutions of one image beside each other, and sometimes one that something
+    else reads."""
     x = image(g, least=1)
     if not x:
         return None
@@ -243,7 +249,8 @@ def fire(g):
     for _ in range(g.random.choice([2, 2, 3])):
         kernel = g.random.choice([1, 1, 3])
         group = x.dims[1] if g.chance(0.15) else 1
-        y = convolve(g, x, group if group > 1 else g.random.choice([1, 4, 5, 8, 16]), kernel, pad=kernel // 2, group=group)
+        y = convolve(g, x, group if group > 1 else g.random.choice([1, 4, 5, 8, 16]), kernel, pad=kernel // 2,
+                     group=group)
         parts.append(activate(g, y) if g.chance(0.7) else y)
     joined = g.op("Concat", parts, (x.dims[0], sum(p.dims[1] for p in parts), *x.dims[2:]), axis=1)
     if g.chance(0.2):
@@ -257,7 +264,8 @@ def shuffle(g):
     if not x or x.dims[1] % 2:
         return None
     n, c, h, w = x.dims
-    y = reshape(g, x, (n, 2, c // 2, h, w), (n if g.chance(0.5) else 0, 2, c // 2, h, w) if g.chance(0.5) else (-1, 2, c // 2, h, w))
+    y = reshape(g, x, (n, 2, c // 2, h, w),
+                (n if g.chance(0.5) else 0, 2, c // 2, h, w) if g.chance(0.5) else (-1, 2, c // 2, h, w))
     y = g.op("Transpose", [y], (n, c // 2, 2, h, w), perm=[0, 2, 1, 3, 4])
     return reshape(g, y, x.dims)
 

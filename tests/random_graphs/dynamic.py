@@ -88,7 +88,8 @@ def causal(g):
     if not x:
         return None
     shape = shape_of(g, x)
-    rows, columns = (g.op("Range", [g.scalar(0, "i64"), dim_of(g, shape, x.rank - k, scalar=True), g.scalar(1, "i64")], x.dims[-k:][:1], "i64",
+    rows, columns = (g.op("Range", [g.scalar(0, "i64"), dim_of(g, shape, x.rank - k, scalar=True), g.scalar(1, "i64")],
+                          x.dims[-k:][:1], "i64",
                           bound=64) for k in (2, 1))
     test = g.op("Greater", [unsqueeze(g, columns, [0]), unsqueeze(g, rows, [1])], x.dims[-2:], "bool")
     y = g.op("Where", [test, g.scalar(-1e4), x], x.dims)
@@ -136,7 +137,8 @@ def tile_by_shape(g):
     if not x or not y:
         return None
     repeats = [dim_of(g, shape_of(g, y), 0)] + [g.ints(1)] * (x.rank - 1)
-    return g.op("Tile", [x, g.node("Concat", repeats, axis=0)[0] if x.rank > 1 else repeats[0]], (x.dims[0] * y.dims[0],) + x.dims[1:])
+    return g.op("Tile", [x, g.node("Concat", repeats, axis=0)[0] if x.rank > 1 else repeats[0]],
+                (x.dims[0] * y.dims[0],) + x.dims[1:])
 
 
 def mask_input(g, size):
@@ -176,8 +178,8 @@ def found_by_value(g):
         return None
     found = g.node("NonZero", [test])[0]
     if g.chance(0.5) or g.opset < 13:
-        return g.op("ReduceSum", [found, g.ints(1)] if g.opset >= 13 else [found], (x.rank,), "i64", bound=10 ** 5, keepdims=0,
-                    **({} if g.opset >= 13 else {"axes": [1]}))
+        return g.op("ReduceSum", [found, g.ints(1)] if g.opset >= 13 else [found], (x.rank,), "i64", bound=10 ** 5,
+                    keepdims=0, **({} if g.opset >= 13 else {"axes": [1]}))
     indices = g.node("Transpose", [found], perm=[1, 0])[0]
     rows = g.node("Tanh", [g.node("GatherND", [x, indices])[0]])[0]
     if g.chance(0.5):

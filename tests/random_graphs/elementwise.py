@@ -3,9 +3,10 @@ import numpy as np
 
 from graph import WHOLE_LIMIT, broadcast, cast, unsqueeze
 
-FUNCTIONS = ["Relu", "Sigmoid", "Tanh", "Erf", "LeakyRelu", "Elu", "Softplus", "Neg", "Abs", "Selu", "Softsign", "Sin", "Cos", "Atan",
-             "HardSigmoid", "Celu", "Identity", "Asinh", "Sinh", "Cosh", "Asin", "Acos", "Atanh", "Acosh", "Tan", "Log", "Sqrt", "Exp",
-             "Reciprocal", "Clip", "Clip", "Clip6", "HardSwish", "Mish", "Gelu", "Swish", "Dropout"]
+FUNCTIONS = ["Relu", "Sigmoid", "Tanh", "Erf", "LeakyRelu", "Elu", "Softplus", "Neg", "Abs", "Selu", "Softsign", "Sin",
+             "Cos", "Atan", "HardSigmoid", "Celu", "Identity", "Asinh", "Sinh", "Cosh", "Asin", "Acos", "Atanh",
+             "Acosh", "Tan", "Log", "Sqrt", "Exp", "Reciprocal", "Clip", "Clip", "Clip6", "HardSwish", "Mish", "Gelu",
+             "Swish", "Dropout"]
 NEWER = {"HardSwish": 14, "Mish": 18, "Gelu": 20, "Celu": 12, "Swish": 24}  # the opset that brought them
 LINEAR = ("Neg", "Abs", "Relu", "Identity")  # of whole numbers they make whole numbers
 
@@ -29,9 +30,10 @@ def function(g, x, kind):
         x = g.op("Add", [g.op("Abs", [x], x.dims), g.scalar(1.5)], x.dims)
     if kind.startswith("Clip"):
         low, high = (0, 6) if kind == "Clip6" else g.random.choice([(-0.5, 1.5), (None, 0.75), (-0.25, None)])
-        return g.op("Clip", [x, None if low is None else g.scalar(low), None if high is None else g.scalar(high)], x.dims)
-    attributes = {"LeakyRelu": {"alpha": 0.1}, "Elu": {"alpha": 0.7}, "Celu": {"alpha": 1.5}, "HardSigmoid": {"alpha": 0.3},
-                  "Gelu": {"approximate": g.random.choice(["none", "tanh"])}}
+        return g.op("Clip", [x, None if low is None else g.scalar(low), None if high is None else g.scalar(high)],
+                    x.dims)
+    attributes = {"LeakyRelu": {"alpha": 0.1}, "Elu": {"alpha": 0.7}, "Celu": {"alpha": 1.5},
+                  "HardSigmoid": {"alpha": 0.3}, "Gelu": {"approximate": g.random.choice(["none", "tanh"])}}
     return g.op(kind, [x], x.dims, **attributes.get(kind, {}))
 
 
@@ -53,7 +55,8 @@ def gelu(g):
 
 
 def operand(g, x):
-    """What may stand beside x: another value of its dims, one that broadcasts to it or with it, a constant of such dims."""
+    """What may stand beside x: another value of its dims, one that broadcasts to it or with it, a constant of such
+    dims."""
     kind = g.random.random()
     if kind < 0.4:
         return g.same(x)
@@ -75,7 +78,8 @@ def can_broadcast(a, b):
 
 def binary(g):
     x = g.pick()
-    kind = g.random.choice(["Add", "Sub", "Mul", "Max", "Min", "Add", "Mul", "Add", "Div", "Pow", "PRelu", "Mean", "Sum"])
+    kind = g.random.choice(["Add", "Sub", "Mul", "Max", "Min", "Add", "Mul", "Add", "Div", "Pow", "PRelu", "Mean",
+                            "Sum"])
     if kind == "Pow":
         return power(g, x)
     if kind == "PRelu":
@@ -257,7 +261,8 @@ def constants(g):
 def again(g):
     """The same node a second time, and both of them together."""
     made = {v.name: v for v in g.values if v.type == "f"}
-    nodes = [n for n in g.nodes if len(n.output) == 1 and n.output[0] in made and not any(a.HasField("g") for a in n.attribute)]
+    nodes = [n for n in g.nodes if len(n.output) == 1 and n.output[0] in made
+             and not any(a.HasField("g") for a in n.attribute)]
     if not nodes:
         return None
     node = g.random.choice(nodes)

@@ -1,10 +1,10 @@
-"""A graph that grows step by step: its values with their types and dims, constants, inputs with their elements, and what the
-oracle has to check before it trusts the outputs.
+"""A graph that grows step by step: its values with their types and dims, constants, inputs with their elements, and
+what the oracle has to check before it trusts the outputs.
 
 Two kinds of values. Floats that came out of arithmetic differ in their last bits from engine to engine; whatever jumps
-(a rounding, a comparison, an order) may take them only with a `check`, and the oracle drops the graph where an element is nearer
-to the jump than the margin. *Whole* values (`bound` is set: whole numbers of at most that magnitude) are the same everywhere, ties
-included, and may go anywhere.
+(a rounding, a comparison, an order) may take them only with a `check`, and the oracle drops the graph where an element
+is nearer to the jump than the margin. *Whole* values (`bound` is set: whole numbers of at most that magnitude) are the
+same everywhere, ties included, and may go anywhere.
 """
 import dataclasses
 import random
@@ -13,8 +13,8 @@ import numpy as np
 from onnx import TensorProto as T, helper, numpy_helper
 
 # Our names of element types. "f" is the model's float type: float32, or float16 in a half-precision model.
-NUMPY = {"f": np.float32, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8, "u64": np.uint64, "u32": np.uint32,
-         "u16": np.uint16, "u8": np.uint8, "bool": np.bool_, "f16": np.float16, "f64": np.float64}
+NUMPY = {"f": np.float32, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8, "u64": np.uint64,
+         "u32": np.uint32, "u16": np.uint16, "u8": np.uint8, "bool": np.bool_, "f16": np.float16, "f64": np.float64}
 ONNX = {"f": T.FLOAT, "i64": T.INT64, "i32": T.INT32, "i16": T.INT16, "i8": T.INT8, "u64": T.UINT64, "u32": T.UINT32,
         "u16": T.UINT16, "u8": T.UINT8, "bool": T.BOOL, "f16": T.FLOAT16, "f64": T.DOUBLE}
 INTEGERS = ("i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8")
@@ -53,7 +53,8 @@ class Graph:
         self.checks, self.probes = [], []
         self.constant_nodes = False
         self.most_elements = parent.most_elements if parent else MOST_ELEMENTS
-        self.may_be_empty = parent.may_be_empty if parent else False  # whether the second data set may have a batch of 0
+        # whether the second data set may have a batch of 0
+        self.may_be_empty = parent.may_be_empty if parent else False
         self.symbols = {}  # name: (size, size in the second data set)
 
     def child(self):
@@ -112,7 +113,8 @@ class Graph:
         return T.FLOAT16 if type == "f" and self.float16 else ONNX[type]
 
     def input(self, type, declared, make, bound=None):
-        """A graph input. `declared`: sizes, or names of symbols; `make(dims)` gives elements, once for each data set."""
+        """A graph input. `declared`: sizes, or names of symbols; `make(dims)` gives elements, once for each data
+        set."""
         root = self
         while root.parent:
             root = root.parent
@@ -141,9 +143,11 @@ class Graph:
         return (self.parent.visible() if self.parent else []) + self.values
 
     def pick(self, fits=lambda v: True, type="f", whole=None):
-        """A value of this type, most likely a late one; `whole`: only (True) or no (False) whole numbers. None if there is none."""
+        """A value of this type, most likely a late one; `whole`: only (True) or no (False) whole numbers. None if there
+        is none."""
         types = (type,) if isinstance(type, str) else type
-        found = [v for v in self.visible() if v.type in types and (whole is None or (v.bound is not None) == whole) and fits(v)]
+        found = [v for v in self.visible()
+                 if v.type in types and (whole is None or (v.bound is not None) == whole) and fits(v)]
         late = [v for v in found if v in self.values[-14:]]
         return self.random.choice(late or found) if found else None
 
@@ -157,24 +161,27 @@ class Graph:
     # -- what jumps ----------------------------------------------------------------------------------------------------
 
     def may_jump(self, *values):
-        """Whether a jump in these values can be checked: no body's can, and half precision is too coarse for any margin."""
+        """Whether a jump in these values can be checked: no body's can, and half precision is too coarse for any
+        margin."""
         return all(v.bound is not None for v in values) or not (self.half or self.parent)
 
     def check(self, kind, value, margin=1e-4, **more):
-        """The oracle drops the graph where `value` is nearer than `margin` to a jump: "half" (k + 0.5), "whole" (k), "zero",
-        "order" (two elements along `axis` are equal)."""
+        """The oracle drops the graph where `value` is nearer than `margin` to a jump: "half" (k + 0.5), "whole" (k),
+        "zero", "order" (two elements along `axis` are equal)."""
         if getattr(value, "bound", None) is None:
             self.checks.append({"kind": kind, "value": getattr(value, "name", value), "margin": margin, **more})
 
     def beside(self, parts, joined, axis):
-        """The oracle drops the data set where parts do not fit beside each other along `axis`: ONNX Runtime takes empty ones all the same."""
+        """The oracle drops the data set where parts do not fit beside each other along `axis`: ONNX Runtime takes empty
+        ones all the same."""
         if not self.parent:
-            self.checks.append({"kind": "beside", "value": joined.name, "parts": {p.name: p.dims for p in parts}, "axis": axis})
+            self.checks.append({"kind": "beside", "value": joined.name, "parts": {p.name: p.dims for p in parts},
+                                "axis": axis})
         return joined
 
     def needs(self, kind, value, **more):
-        """The oracle drops the data set where `value` is not so: "elements" (it has some), "even" (its dim `axis`). Returns whether
-        that can be checked: no body's values can."""
+        """The oracle drops the data set where `value` is not so: "elements" (it has some), "even" (its dim `axis`).
+        Returns whether that can be checked: no body's values can."""
         if not self.parent:
             self.checks.append({"kind": kind, "value": value.name, **more})
         return not self.parent
@@ -248,5 +255,7 @@ def split(g, x, axis, sizes):
     elif g.opset >= 18 and equal and g.chance(0.5):
         names = g.node("Split", [x], len(sizes), axis=axis, num_outputs=len(sizes))
     else:
-        names = g.node("Split", [x] + ([] if equal and g.opset < 18 and g.chance(0.5) else [g.ints(*sizes)]), len(sizes), axis=axis)
-    return [g.value(n, x.type, [s if i == axis % x.rank else d for i, d in enumerate(x.dims)], x.bound) for n, s in zip(names, sizes)]
+        names = g.node("Split", [x] + ([] if equal and g.opset < 18 and g.chance(0.5) else [g.ints(*sizes)]),
+                       len(sizes), axis=axis)
+    return [g.value(n, x.type, [s if i == axis % x.rank else d for i, d in enumerate(x.dims)], x.bound)
+            for n, s in zip(names, sizes)]

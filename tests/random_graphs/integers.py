@@ -46,7 +46,8 @@ def partner(g, x, low=None, high=None):
 
 
 # The opset from which on an operator takes 64- and 32-bit integers, and all the others; None: never.
-SINCE = {"Add": (7, 14), "Sub": (7, 14), "Mul": (7, 14), "Div": (7, 14), "Max": (12, 12), "Min": (12, 12), "Clip": (12, 12), "Pow": (12, None)}
+SINCE = {"Add": (7, 14), "Sub": (7, 14), "Mul": (7, 14), "Div": (7, 14), "Max": (12, 12), "Min": (12, 12),
+         "Clip": (12, 12), "Pow": (12, None)}
 
 
 def takes(g, kind, type):
@@ -70,11 +71,14 @@ def arithmetic(g):
     y = partner(g, x)
     dims = broadcast(x.dims, y.dims)
     if kind == "Add":
-        return g.op(kind, [x, y], dims, x.type, x.bound + y.bound) if x.bound + y.bound <= limit(x.type) else shrink(g, x)
+        fits = x.bound + y.bound <= limit(x.type)
+        return g.op(kind, [x, y], dims, x.type, x.bound + y.bound) if fits else shrink(g, x)
     if kind == "Sub" and x.type[0] != "u":
-        return g.op(kind, [x, y], dims, x.type, x.bound + y.bound) if x.bound + y.bound <= limit(x.type) else shrink(g, x)
+        fits = x.bound + y.bound <= limit(x.type)
+        return g.op(kind, [x, y], dims, x.type, x.bound + y.bound) if fits else shrink(g, x)
     if kind == "Mul":
-        return g.op(kind, [x, y], dims, x.type, x.bound * y.bound) if x.bound * y.bound <= limit(x.type) else shrink(g, x)
+        fits = x.bound * y.bound <= limit(x.type)
+        return g.op(kind, [x, y], dims, x.type, x.bound * y.bound) if fits else shrink(g, x)
     if kind in ("Max", "Min"):
         return g.op(kind, [x, y], dims, x.type, max(x.bound, y.bound))
     if kind in ("Div", "Mod"):
@@ -85,7 +89,8 @@ def arithmetic(g):
         return g.op(kind, [x, g.const(2, x.type), g.const(50, x.type)], x.dims, x.type, 50)
     if kind in ("Abs", "Neg", "Sign") and x.type[0] != "u":
         return g.op(kind, [x], x.dims, x.type, 1 if kind == "Sign" else x.bound)
-    return g.op("Add", [x, g.const(1, x.type)], x.dims, x.type, x.bound + 1) if takes(g, "Add", x.type) else shrink(g, x)
+    fits = takes(g, "Add", x.type)
+    return g.op("Add", [x, g.const(1, x.type)], x.dims, x.type, x.bound + 1) if fits else shrink(g, x)
 
 
 def division(g, x, kind):
@@ -106,12 +111,14 @@ def bits(g):
             return shrink(g, g.op("BitwiseNot", [x], x.dims, x.type, limit(x.type)))
         y = partner(g, x, 0, 9)
         most = 2 ** int(np.ceil(np.log2(max(x.bound, y.bound) + 1)))
-        return g.op(g.random.choice(["BitwiseAnd", "BitwiseOr", "BitwiseXor"]), [x, y], broadcast(x.dims, y.dims), x.type, most)
+        return g.op(g.random.choice(["BitwiseAnd", "BitwiseOr", "BitwiseXor"]), [x, y], broadcast(x.dims, y.dims),
+                    x.type, most)
     if x.type not in ("u8", "u32", "u64"):
         return None
     y = partner(g, x, 0, 3)
     left = g.chance(0.5) and x.bound * 8 <= limit(x.type)
-    return g.op("BitShift", [x, y], broadcast(x.dims, y.dims), x.type, most * 8 if left else most, direction="LEFT" if left else "RIGHT")
+    return g.op("BitShift", [x, y], broadcast(x.dims, y.dims), x.type, most * 8 if left else most,
+                direction="LEFT" if left else "RIGHT")
 
 
 def comparison(g):
@@ -131,7 +138,8 @@ def reduction(g):
     x = source(g, ("i64", "i32", "i8", "u8"))
     if not x.rank or min(x.dims) < 1:
         return None
-    kind = g.random.choice(["ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "CumSum", "ArgMax", "ReduceL1", "ReduceMean"])
+    kind = g.random.choice(["ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "CumSum", "ArgMax", "ReduceL1",
+                            "ReduceMean"])
     axes = sorted(g.random.sample(range(x.rank), g.random.randint(1, x.rank)))
     if kind == "CumSum":
         if x.bound * x.dims[0] > limit(x.type) or x.type not in ("i64", "i32"):

@@ -1,8 +1,9 @@
-"""Makes random graphs, without outputs: make.py DIR SEED COUNT [NODES] [--half model|precision] [--flavour NAME]. `run` says more.
+"""Makes random graphs, without outputs: make.py DIR SEED COUNT [NODES] [--half model|precision] [--flavour NAME]. `run`
+says more.
 
-A graph has a flavour, which says what steps it is mostly made of, an opset of 11 to 21 or newer, inputs whose dims are partly symbols,
-and outputs: all that nothing takes, and some that something takes. Beside each case stands what the oracle needs: probe.onnx,
-whose outputs are all values, and checks.json.
+A graph has a flavour, which says what steps it is mostly made of, an opset of 11 to 21 or newer, inputs whose dims are
+partly symbols, and outputs: all that nothing takes, and some that something takes. Beside each case stands what the
+oracle needs: probe.onnx, whose outputs are all values, and checks.json.
 """
 import argparse
 import json
@@ -33,17 +34,22 @@ VISION = [c.conv] * 8 + [c.feature_pyramid] * 4 + [c.inverted_residual] * 2 + [c
          [c.squeeze_excite, c.batch_norm, c.shuffle, c.depth_space]
 LANGUAGE = [p.matmul] * 4 + [p.attention] * 3 + [p.attention_operator, n.newer_norm, p.angles] + [p.feed_forward] * 2 + [n.layer_norm] * 2 + [n.rms_norm, p.decode, p.grouped_heads, m.embedding, p.einsum]
 POINTWISE = [e.unary] * 4 + [e.gelu] * 2 + [e.binary] * 7 + \
-            [e.outer, e.rounding, e.whole_arithmetic, e.fmod, e.where, e.logic, e.logic, e.step_function, e.casts, e.not_a_number, e.constants, e.again]
+            [e.outer, e.rounding, e.whole_arithmetic, e.fmod, e.where, e.logic, e.logic, e.step_function, e.casts,
+             e.not_a_number, e.constants, e.again]
 MOVING = [m.transpose] * 3 + [m.reshaping] * 3 + [m.concat] * 2 + [m.slicing] * 2 + [m.splitting, m.pad, m.expand, m.gather, m.gather_elements, m.gather_nd,
                                                                                     m.scatter, m.one_hot, m.triangle, m.eye, m.reverse_sequence]
-STATISTICS = [n.reduction] * 3 + [n.softmax, n.layer_norm, n.group_norm, n.other_norm, n.cumulative, n.arg_order, n.top_k]
+STATISTICS = [n.reduction] * 3 + [n.softmax, n.layer_norm, n.group_norm, n.other_norm, n.cumulative, n.arg_order,
+                                  n.top_k]
 INTEGER = [i.arithmetic] * 5 + [i.bits] * 4 + [i.comparison, i.reduction, i.conversion, i.product, i.to_float]
-QUANTISED = [q.there_and_back] * 2 + [q.weight_product, q.weight_conv, q.full_qdq, q.full_qdq_conv, q.quantised_sum, q.dynamic, q.integer_product, q.integer_conv, q.linear_conv,
-                                      q.linear_product, q.four_bits]
-DYNAMIC = [d.computed_reshape] * 3 + [d.expand_like, d.filled, d.positions, d.causal, d.cut_half, d.pad_even, d.mean_by_size, d.tile_by_shape,
-                                      d.chosen_by_data, d.found_by_value, d.distinct, d.range_of_floats]
+QUANTISED = [q.there_and_back] * 2 + [q.weight_product, q.weight_conv, q.full_qdq, q.full_qdq_conv, q.quantised_sum,
+                                      q.dynamic, q.integer_product, q.integer_conv, q.linear_conv, q.linear_product,
+                                      q.four_bits]
+DYNAMIC = [d.computed_reshape] * 3 + [d.expand_like, d.filled, d.positions, d.causal, d.cut_half, d.pad_even,
+                                      d.mean_by_size, d.tile_by_shape, d.chosen_by_data, d.found_by_value, d.distinct,
+                                      d.range_of_floats]
 # In bodies: what needs no check, and is small.
-INSIDE = [e.unary] * 3 + [e.gelu] + [e.binary] * 5 + [p.matmul, m.transpose, m.reshaping, m.concat, m.slicing, n.reduction, n.softmax, i.arithmetic, d.filled]
+INSIDE = [e.unary] * 3 + [e.gelu] + [e.binary] * 5 + [p.matmul, m.transpose, m.reshaping, m.concat, m.slicing,
+                                                      n.reduction, n.softmax, i.arithmetic, d.filled]
 
 
 def branch(g):
@@ -64,13 +70,15 @@ VISUAL = VISION * 3 + POINTWISE + MOVING + STATISTICS
 SEQUENCE = LANGUAGE * 3 + POINTWISE + MOVING + STATISTICS
 
 # What a flavour's graphs are made of, and the ranks of their inputs.
-FLAVOURS = {"vision": (VISUAL, "4"), "pyramid": ([c.feature_pyramid] * 12 + VISUAL, "4"), "sequence": (SEQUENCE, "3"), "mixed": (EVERY, "43"),
-            "integer": (INTEGER * 4 + EVERY, "43"), "quantised": (QUANTISED * 6 + EVERY, "43"), "recurrent": ([r.recurrent] * 20 + EVERY, "3"),
-            "control": (CONTROL * 3 + EVERY, "43"), "dynamic": (DYNAMIC * 5 + EVERY, "43")}
+FLAVOURS = {"vision": (VISUAL, "4"), "pyramid": ([c.feature_pyramid] * 12 + VISUAL, "4"), "sequence": (SEQUENCE, "3"),
+            "mixed": (EVERY, "43"), "integer": (INTEGER * 4 + EVERY, "43"), "quantised": (QUANTISED * 6 + EVERY, "43"),
+            "recurrent": ([r.recurrent] * 20 + EVERY, "3"), "control": (CONTROL * 3 + EVERY, "43"),
+            "dynamic": (DYNAMIC * 5 + EVERY, "43")}
 # Flavours of their own: patterns of fusions that are missed by a step or two, and constants in the place of inputs.
 FLAVOURS |= {"near_miss": (exporter_forms.STEPS * 6 + VISUAL + SEQUENCE + QUANTISED, "43"),
              "large_constants": (VISUAL + SEQUENCE + INTEGER + MOVING * 3 + [m.splitting] * 12, "")}
-DRAW = ["vision"] * 4 + ["pyramid"] * 2 + ["sequence"] * 3 + ["mixed"] * 3 + ["integer", "quantised", "recurrent", "control", "dynamic", "dynamic"]
+DRAW = ["vision"] * 4 + ["pyramid"] * 2 + ["sequence"] * 3 + ["mixed"] * 3 + ["integer", "quantised", "recurrent",
+                                                                              "control", "dynamic", "dynamic"]
 
 IR_VERSIONS = {11: 6, 12: 7, 13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12}
 
@@ -79,7 +87,8 @@ def image_input(g):
     batch, channels = g.random.choice([1, 1, 2, 3]), g.random.choice([1, 3, 4, 8])
     height, width = g.random.choice([4, 6, 8, 9, 12, 15]), g.random.choice([4, 6, 8, 10, 15])
     free = g.chance(0.5)
-    declared = [g.free_dim(size, role) if free else size for size, role in ((batch, "batch"), (height, "height"), (width, "width"))]
+    declared = [g.free_dim(size, role) if free else size
+                for size, role in ((batch, "batch"), (height, "height"), (width, "width"))]
     return g.input("f", [declared[0], channels, declared[1], declared[2]], lambda dims: g.noise.randn(*dims))
 
 
@@ -137,7 +146,8 @@ def model(g, outputs, probes=()):
     # Some constants are nodes, as older exporters write them.
     as_nodes = [t for t in kept if zlib.crc32(t.name.encode()) % 5 == 0] if g.constant_nodes else []
     constants = [helper.make_node("Constant", [], [t.name], value=t) for t in as_nodes]
-    graph = helper.make_graph([*constants, *g.nodes, *probes], "random", declared, listed, [t for t in kept if t not in as_nodes])
+    graph = helper.make_graph([*constants, *g.nodes, *probes], "random", declared, listed,
+                              [t for t in kept if t not in as_nodes])
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", g.opset)])
     made.ir_version = IR_VERSIONS[g.opset]
     return made
@@ -156,7 +166,8 @@ def write(g, folder, twin, outputs):
     if twin:
         onnx.save(model(twin, [v for v in twin.values if v.name in {o.name for o in outputs}]), f"{folder}/twin.onnx")
     with open(f"{folder}/checks.json", "w") as file:
-        json.dump({"checks": g.checks, "outputs": [v.name for v in outputs], "floats": [v.name for v in shown if v.type == "f" and v.bound is None]}, file)
+        json.dump({"checks": g.checks, "outputs": [v.name for v in outputs],
+                   "floats": [v.name for v in shown if v.type == "f" and v.bound is None]}, file)
     sets = 2 if any(size != other for size, other in g.symbols.values()) else 1
     for k in range(sets):
         os.makedirs(f"{folder}/test_data_set_{k}", exist_ok=True)
@@ -184,7 +195,8 @@ def main():
     parser.add_argument("seed", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("nodes", type=int, nargs="?", default=14)
-    parser.add_argument("--half", choices=["model", "precision"], help="float16 models, or float32 models that float16 may compute")
+    parser.add_argument("--half", choices=["model", "precision"],
+                        help="float16 models, or float32 models that float16 may compute")
     parser.add_argument("--flavour", choices=sorted(FLAVOURS))
     arguments = parser.parse_args()
     wrong = 0

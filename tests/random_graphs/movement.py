@@ -26,7 +26,8 @@ def reshaping(g):
     kind = g.random.choice(["split", "merge", "flat", "unsqueeze", "squeeze", "line"])
     if kind == "flat" and x.rank:
         axis = g.random.randint(0, x.rank)
-        return g.op("Flatten", [x], (int(np.prod(x.dims[:axis])), int(np.prod(x.dims[axis:]))), x.type, x.bound, axis=axis)
+        return g.op("Flatten", [x], (int(np.prod(x.dims[:axis])), int(np.prod(x.dims[axis:]))), x.type, x.bound,
+                    axis=axis)
     if kind == "unsqueeze" and x.rank < 5:
         axes = sorted(g.random.sample(range(x.rank + 2), 2)) if x.rank < 3 and g.chance(0.2) else [g.random.randint(0, x.rank)]
         return unsqueeze(g, x, axes)
@@ -59,13 +60,16 @@ def concat(g):
     if not x:
         return None
     axis = g.random.randrange(x.rank)
-    fits = [v for v in g.visible() if v.type == x.type and v.rank == x.rank and all(a == b or i == axis for i, (a, b) in enumerate(zip(v.dims, x.dims)))]
+    fits = [v for v in g.visible() if v.type == x.type and v.rank == x.rank
+            and all(a == b or i == axis for i, (a, b) in enumerate(zip(v.dims, x.dims)))]
     parts = [x] + [g.random.choice(fits or [x]) for _ in range(g.random.choice([1, 1, 2]))]
     if g.chance(0.15) and x.type == "f":
-        parts.insert(g.random.randint(0, 1), g.const(g.noise.randn(*[2 if i == axis else d for i, d in enumerate(x.dims)])))
+        parts.insert(g.random.randint(0, 1),
+                     g.const(g.noise.randn(*[2 if i == axis else d for i, d in enumerate(x.dims)])))
     bounds = [p.bound for p in parts]
     dims = [sum(p.dims[axis] for p in parts) if i == axis else d for i, d in enumerate(x.dims)]
-    joined = g.op("Concat", parts, dims, x.type, None if None in bounds else max(bounds), axis=axis if g.chance(0.5) else axis - x.rank)
+    joined = g.op("Concat", parts, dims, x.type, None if None in bounds else max(bounds),
+                  axis=axis if g.chance(0.5) else axis - x.rank)
     return g.beside(parts, joined, axis)
 
 
@@ -138,7 +142,8 @@ def expand(g):
     dims = [3 if d == 1 and g.chance(0.6) else d for d in x.dims]
     if g.chance(0.2) and x.rank < 5:
         dims = [2] + dims
-    written = [1 if g.chance(0.3) and i >= len(dims) - x.rank and x.dims[i - len(dims) + x.rank] == d else d for i, d in enumerate(dims)]
+    written = [1 if g.chance(0.3) and i >= len(dims) - x.rank and x.dims[i - len(dims) + x.rank] == d else d
+               for i, d in enumerate(dims)]
     return g.op("Expand", [x, g.ints(*written)], dims, x.type, x.bound)
 
 
@@ -150,7 +155,8 @@ def gather(g):
     shape = g.random.choice([(), (1,), (2,), (3,), (2, 2)])
     indices = g.noise.randint(-x.dims[axis] if g.chance(0.3) else 0, x.dims[axis], shape)
     dims = x.dims[:axis] + shape + x.dims[axis + 1:]
-    return g.op("Gather", [x, g.const(indices, g.random.choice(["i64", "i32"]))], dims, x.type, x.bound, axis=axis - x.rank if g.chance(0.3) else axis)
+    return g.op("Gather", [x, g.const(indices, g.random.choice(["i64", "i32"]))], dims, x.type, x.bound,
+                axis=axis - x.rank if g.chance(0.3) else axis)
 
 
 def embedding(g):
@@ -170,7 +176,8 @@ def token_input(g, limit=20):
     while root.parent:
         root = root.parent
     declared = [root.free_dim(batch, "batch"), root.free_dim(time, "seq")]
-    return g.input(g.random.choice(["i64", "i64", "i32"]), declared, lambda d: g.noise.randint(0, limit + 1, d), bound=limit)
+    return g.input(g.random.choice(["i64", "i64", "i32"]), declared, lambda d: g.noise.randint(0, limit + 1, d),
+                   bound=limit)
 
 
 def gather_elements(g):
@@ -217,7 +224,8 @@ def scatter(g):
         indices = np.take(order, range(count), axis=axis)
         if reduction != "none":
             indices = g.noise.randint(0, x.dims[axis], dims)
-        return g.op("ScatterElements", [x, g.const(indices, "i64"), g.const(g.noise.randn(*dims) * 0.7)], x.dims, axis=axis, **more)
+        return g.op("ScatterElements", [x, g.const(indices, "i64"), g.const(g.noise.randn(*dims) * 0.7)], x.dims,
+                    axis=axis, **more)
     count = g.random.randint(1, x.dims[0])
     rows = g.random.sample(range(x.dims[0]), count) if reduction == "none" else g.noise.randint(0, x.dims[0], count)
     indices = np.array(rows).reshape(count, 1)
@@ -251,7 +259,8 @@ def reverse_sequence(g):
         return None
     time, batch = g.random.choice([(0, 1), (1, 0)])
     lengths = g.noise.randint(1, x.dims[time] + 1, x.dims[batch])
-    return g.op("ReverseSequence", [x, g.const(lengths, "i64")], x.dims, bound=x.bound, time_axis=time, batch_axis=batch)
+    return g.op("ReverseSequence", [x, g.const(lengths, "i64")], x.dims, bound=x.bound, time_axis=time,
+                batch_axis=batch)
 
 
 def eye(g):

@@ -13,8 +13,8 @@ def reduction(g):
     x = g.pick(lambda v: v.rank > 0 and min(v.dims) > 0)
     if not x:
         return None
-    kind = g.random.choice(["ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceL2", "ReduceLogSumExp", "ReduceL1", "ReduceSum",
-                            "ReduceProd", "ReduceLogSum", "ReduceMean", "ReduceMean"])
+    kind = g.random.choice(["ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceL2", "ReduceLogSumExp",
+                            "ReduceL1", "ReduceSum", "ReduceProd", "ReduceLogSum", "ReduceMean", "ReduceMean"])
     axes = some_axes(g, x)
     count = int(np.prod([x.dims[a] for a in axes]))
     if kind == "ReduceProd":
@@ -93,7 +93,8 @@ def newer_norm(g):
         return rms_norm(g)
     if x.rank == 4 and g.chance(0.6) and g.needs("even", x, axis=3):
         angle = g.noise.rand(x.dims[0], x.dims[2], x.dims[3] // 2) * 3
-        return g.op("RotaryEmbedding", [x, g.const(np.cos(angle)), g.const(np.sin(angle))], x.dims, interleaved=int(g.chance(0.4)))
+        return g.op("RotaryEmbedding", [x, g.const(np.cos(angle)), g.const(np.sin(angle))], x.dims,
+                    interleaved=int(g.chance(0.4)))
     return g.op("RMSNormalization", [x, g.weight(x.dims[-1], scale=1)], x.dims, axis=-1, epsilon=1e-3)
 
 
@@ -103,7 +104,8 @@ def group_norm(g):
         return None
     c = x.dims[1]
     if g.opset >= 21 and g.chance(0.5):
-        return g.op("GroupNormalization", [x, g.weight(c, scale=1), g.weight(c, scale=0.2)], x.dims, num_groups=2, epsilon=1e-3)
+        return g.op("GroupNormalization", [x, g.weight(c, scale=1), g.weight(c, scale=0.2)], x.dims, num_groups=2,
+                    epsilon=1e-3)
     y = reshape(g, x, (x.dims[0], 2, x.size // x.dims[0] // 2), (0, 2, -1))
     y = g.op("InstanceNormalization", [y, g.const(np.ones(2)), g.const(np.zeros(2))], y.dims, epsilon=1e-3)
     if g.chance(0.6):
@@ -119,7 +121,8 @@ def other_norm(g):
     x = g.pick(lambda v: v.rank == 4 and v.dims[2] * v.dims[3] > 3) or g.pick(lambda v: v.rank == 3 and v.dims[2] > 3)
     if not x:
         return None
-    kind = g.random.choice(["InstanceNormalization", "InstanceNormalization", "LpNormalization", "LRN", "MeanVarianceNormalization"])
+    kind = g.random.choice(["InstanceNormalization", "InstanceNormalization", "LpNormalization", "LRN",
+                            "MeanVarianceNormalization"])
     if kind == "InstanceNormalization":
         return g.op(kind, [x, g.weight(x.dims[1], scale=1), g.weight(x.dims[1], scale=0.2)], x.dims, epsilon=1e-3)
     if kind == "LpNormalization":
@@ -140,7 +143,8 @@ def cumulative(g):
     if not x or g.half:  # ONNX has no float16 CumSum
         return None
     axis = g.random.randrange(-x.rank, x.rank)
-    y = g.op("CumSum", [x, g.const(axis, g.random.choice(["i64", "i32"]))], x.dims, exclusive=int(g.chance(0.3)), reverse=int(g.chance(0.3)))
+    y = g.op("CumSum", [x, g.const(axis, g.random.choice(["i64", "i32"]))], x.dims, exclusive=int(g.chance(0.3)),
+             reverse=int(g.chance(0.3)))
     return g.op("Mul", [y, g.scalar(1 / np.sqrt(max(x.dims[axis], 1)))], x.dims)
 
 
@@ -156,12 +160,14 @@ def arg_order(g):
     keep = g.chance(0.5)
     dims = [1 if i == axis % x.rank else d for i, d in enumerate(x.dims) if keep or i != axis % x.rank]
     last = {"select_last_index": 1} if g.opset >= 12 and g.chance(0.3) else {}
-    y = g.op(g.random.choice(["ArgMax", "ArgMin"]), [x], dims, "i64", bound=x.dims[axis], axis=axis, keepdims=int(keep), **last)
+    y = g.op(g.random.choice(["ArgMax", "ArgMin"]), [x], dims, "i64", bound=x.dims[axis], axis=axis, keepdims=int(keep),
+             **last)
     return cast(g, y, "f") if g.chance(0.5) else y
 
 
 def top_k(g):
-    x = g.pick(lambda v: v.rank > 0 and max(v.dims) > 1 and min(v.dims) > 0, type=("f", "f", "i64", "i32"), whole=True if g.chance(0.4) else None)
+    x = g.pick(lambda v: v.rank > 0 and max(v.dims) > 1 and min(v.dims) > 0, type=("f", "f", "i64", "i32"),
+               whole=True if g.chance(0.4) else None)
     if not x or not g.may_jump(x):
         return None
     axis = g.random.choice([i for i, d in enumerate(x.dims) if d > 1])

@@ -52,7 +52,8 @@ def gemm(g, x, n):
     weight = g.const(g.noise.randn(*((n, k) if b else (k, n))) / np.sqrt(k))
     c = g.random.choice([(n,), (1, n), (rows, 1), (), None, (rows, n)])
     inputs = [x, weight] + ([] if c is None else [g.const(g.noise.randn(*c) * 0.2)])
-    return g.op("Gemm", inputs, (rows, n), transA=int(a), transB=int(b), alpha=g.random.choice([1.0, 0.5]), beta=g.random.choice([1.0, 2.0]))
+    return g.op("Gemm", inputs, (rows, n), transA=int(a), transB=int(b), alpha=g.random.choice([1.0, 0.5]),
+                beta=g.random.choice([1.0, 2.0]))
 
 
 def feed_forward(g):
@@ -67,9 +68,9 @@ def feed_forward(g):
     return g.op("Add", [x, y], x.dims)
 
 
-EQUATIONS = [("bij,jk->bik", 3, "w"), ("bij,bkj->bik", 3, "self"), ("ij,ij->i", 2, "same"), ("bij->bji", 3, None), ("...ij->...ji", 3, None),
-             ("ij->j", 2, None), ("bij,bij->b", 3, "same"), ("bhqd,bhkd->bhqk", 4, "self"), ("bhij,jk->bhik", 4, "w"), ("ij,jk", 2, "w"),
-             ("i,j->ij", 1, "self"), ("bij->", 3, None)]
+EQUATIONS = [("bij,jk->bik", 3, "w"), ("bij,bkj->bik", 3, "self"), ("ij,ij->i", 2, "same"), ("bij->bji", 3, None),
+             ("...ij->...ji", 3, None), ("ij->j", 2, None), ("bij,bij->b", 3, "same"), ("bhqd,bhkd->bhqk", 4, "self"),
+             ("bhij,jk->bhik", 4, "w"), ("ij,jk", 2, "w"), ("i,j->ij", 1, "self"), ("bij->", 3, None)]
 
 
 def einsum(g):
@@ -153,7 +154,8 @@ def attention(g):
     if g.chance(0.3):
         q = g.op("Mul", [q, g.scalar(size ** -0.5)], q.dims)
     scores = g.op("MatMul", [q, k], q.dims[:3] + (k.dims[3],))
-    scores = g.op(*g.random.choice([("Div", [scores, g.scalar(np.sqrt(size))]), ("Mul", [scores, g.scalar(size ** -0.5)])]), scores.dims)
+    scores = g.op(*g.random.choice([("Div", [scores, g.scalar(np.sqrt(size))]),
+                                    ("Mul", [scores, g.scalar(size ** -0.5)])]), scores.dims)
     scores = masked(g, scores)
     weights = g.op("Softmax", [scores], scores.dims, axis=3 if g.chance(0.5) else -1)
     y = g.op("MatMul", [weights, v], q.dims)
@@ -217,7 +219,8 @@ def decode(g):
     q, new = heads(g, linear_only(g, x), 2), heads(g, linear_only(g, x), 2)
     keys = g.op("Concat", [past, new], (b, 2, past_length + t, c // 2), axis=2 if g.chance(0.5) else -2)
     turned = g.op("Transpose", [keys], [keys.dims[i] for i in (0, 1, 3, 2)], perm=[0, 1, 3, 2])
-    scores = g.op("Mul", [g.op("MatMul", [q, turned], (b, 2, t, past_length + t)), g.scalar((c // 2) ** -0.5)], (b, 2, t, past_length + t))
+    scores = g.op("Mul", [g.op("MatMul", [q, turned], (b, 2, t, past_length + t)), g.scalar((c // 2) ** -0.5)],
+                  (b, 2, t, past_length + t))
     y = g.op("MatMul", [g.op("Softmax", [scores], scores.dims, axis=-1), keys], q.dims)
     return reshape(g, g.op("Transpose", [y], (b, t, 2, c // 2), perm=[0, 2, 1, 3]), x.dims)
 

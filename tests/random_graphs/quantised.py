@@ -1,5 +1,5 @@
-"""Quantised arithmetic. Where a rounding meets noisy floats, the oracle's own nodes say how near it is to a tie; scales that are
-powers of two make everything exact, ties included."""
+"""Quantised arithmetic. Where a rounding meets noisy floats, the oracle's own nodes say how near it is to a tie; scales
+that are powers of two make everything exact, ties included."""
 import numpy as np
 from onnx import TensorProto
 
@@ -40,7 +40,8 @@ def quantize(g, x, type=None, axis=None):
     if type == "u8" and axis is None and g.chance(0.2):
         y = g.op("QuantizeLinear", [x, scale], x.dims, "u8", 255)
         return y, scale, None, more
-    return g.op("QuantizeLinear", [x, scale, zero], x.dims, type, max(abs(v) for v in RANGE[type]), **more), scale, zero, more
+    return g.op("QuantizeLinear", [x, scale, zero], x.dims, type, max(abs(v) for v in RANGE[type]),
+                **more), scale, zero, more
 
 
 def there_and_back(g):
@@ -185,7 +186,8 @@ def integer_product(g):
     n = g.random.choice([3, 8, 17])
     per_column = g.chance(0.2)
     weight = g.const(g.noise.randint(*((-60, 61) if type == "i8" else (60, 190)), (x.dims[-1], n)), type)
-    zeros = g.random.choice([[], [zero_point(g, x.type)], [zero_point(g, x.type), zero_point(g, type, *((n,) if per_column else ()))]])
+    zeros = g.random.choice([[], [zero_point(g, x.type)],
+                             [zero_point(g, x.type), zero_point(g, type, *((n,) if per_column else ()))]])
     return g.op("MatMulInteger", [x, weight] + zeros, x.dims[:-1] + (n,), "i32", 255 * 255 * x.dims[-1])
 
 
@@ -197,7 +199,8 @@ def integer_conv(g):
     weight = g.const(g.noise.randint(*((-60, 61) if type == "i8" else (60, 190)), (5, x.dims[1], 3, 3)), type)
     dims = (x.dims[0], 5) + tuple(out_size(s, 3, stride, 1, 1) for s in x.dims[2:])
     zeros = g.random.choice([[], [zero_point(g, "u8")], [zero_point(g, "u8"), zero_point(g, type)]])
-    return g.op("ConvInteger", [x, weight] + zeros, dims, "i32", 255 * 255 * 9 * x.dims[1], pads=[1] * 4, strides=[stride] * 2)
+    return g.op("ConvInteger", [x, weight] + zeros, dims, "i32", 255 * 255 * 9 * x.dims[1], pads=[1] * 4,
+                strides=[stride] * 2)
 
 
 def linear_conv(g):
@@ -209,7 +212,8 @@ def linear_conv(g):
     group, stride = x.dims[1] if g.chance(0.3) else 1, g.random.choice([1, 2])
     out = x.dims[1] if group > 1 else 6
     kind = "i8" if type == "i8" else g.random.choice(["i8", "u8"])
-    weight = g.const(g.noise.randint(*((-60, 61) if kind == "i8" else (60, 190)), (out, x.dims[1] // group, 3, 3)), kind)
+    weight = g.const(g.noise.randint(*((-60, 61) if kind == "i8" else (60, 190)), (out, x.dims[1] // group, 3, 3)),
+                     kind)
     wide = kind == "i8" and g.chance(0.5)
     xs, zs = scale_of(g), zero_point(g, type)
     ws, zw = (scale_of(g, out), g.const(np.zeros(out), kind)) if wide else (scale_of(g), zero_point(g, kind))
@@ -218,7 +222,8 @@ def linear_conv(g):
     dims = (x.dims[0], out) + tuple(out_size(s, 3, stride, 1, 1) for s in x.dims[2:])
     shape = {"pads": [1] * 4, "strides": [stride] * 2, "group": group}
     y = g.op("QLinearConv", [x, xs, zs, weight, ws, zw, ys, zy] + bias, dims, type, 255, **shape)
-    real = g.probe("Conv", [less(g, x, zs), less(g, weight, zw, spread=(-1, 1, 1, 1))] + [g.probe("Cast", [b], to=1) for b in bias], **shape)
+    real = g.probe("Conv", [less(g, x, zs), less(g, weight, zw, spread=(-1, 1, 1, 1))]
+                   + [g.probe("Cast", [b], to=1) for b in bias], **shape)
     factor = g.probe("Div", [g.probe("Mul", [xs, g.probe("Reshape", [ws, g.ints(-1, 1, 1)])]), ys])
     g.check("half", clipped(g, g.probe("Mul", [real, factor])), margin=1e-4)
     return y

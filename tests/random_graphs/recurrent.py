@@ -8,7 +8,8 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 def time_major(g):
     """[time, batch, channel]: a value that is so, or one that is turned."""
-    x = g.pick(lambda v: v.rank == 3 and 0 < v.dims[0] <= 32 and 0 < v.dims[1] <= 32 and 0 < v.dims[2] <= 64 and v.size < 8000)
+    x = g.pick(lambda v: v.rank == 3 and 0 < v.dims[0] <= 32 and 0 < v.dims[1] <= 32 and 0 < v.dims[2] <= 64
+               and v.size < 8000)
     if not x:
         return None
     if g.chance(0.6):

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Reduces a failing random graph: reduce.py CASE [options of `troupe test`]    e.g.  reduce.py build/random_graphs/failed/g17 --devices vulkan:0
 
-Leaves out outputs, cuts nodes off at the front (their values become inputs, with the elements that ONNX Runtime computed) and takes
-nodes out of the middle, as long as the graph still fails. Writes CASE.reduced and prints its nodes.
+Leaves out outputs, cuts nodes off at the front (their values become inputs, with the elements that ONNX Runtime
+computed) and takes nodes out of the middle, as long as the graph still fails. Writes CASE.reduced and prints its nodes.
 """
 import json
 import os
@@ -47,7 +47,8 @@ class Reducer:
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
         shutil.move(self.place, root / "case")
-        subprocess.run(["node", HERE / "oracle.mjs", root], env=os.environ | {"NODE_PATH": str(MODULES)}, capture_output=True)
+        subprocess.run(["node", HERE / "oracle.mjs", root], env=os.environ | {"NODE_PATH": str(MODULES)},
+                       capture_output=True)
         kept = (root / "case").exists()
         if kept:
             shutil.move(root / "case", self.place)
@@ -61,7 +62,8 @@ class Reducer:
             return None
         compare = [] if "--l2" in self.options or "--rtol" in self.options else ["--rtol", "1e-3", "--atol", "1e-3"]
         try:
-            done = subprocess.run([TROUPE, "test", "--json", *compare, *self.options, self.place], capture_output=True, text=True, timeout=60)
+            done = subprocess.run([TROUPE, "test", "--json", *compare, *self.options, self.place], capture_output=True,
+                                  text=True, timeout=60)
         except subprocess.TimeoutExpired:
             return "hung"
         if done.returncode not in (0, 1) or not done.stdout:
@@ -107,7 +109,8 @@ def taken_by(nodes):
 
 
 def pruned(model, outputs, values=None, inputs=None, cut=(), free=False):
-    """The model with these outputs and what they need; values in `cut` are inputs. Returns it and its inputs' elements."""
+    """The model with these outputs and what they need; values in `cut` are inputs. Returns it and its inputs'
+    elements."""
     made, elements = onnx.ModelProto.FromString(model.SerializeToString()), dict(inputs)
     needed, nodes = set(outputs), []
     for node in reversed(model.graph.node):
@@ -146,7 +149,8 @@ def cut_front(r):
     while step >= 1:
         at = step
         while at < len(r.model.graph.node):
-            cut = [name for node in list(r.model.graph.node)[at - step:at] for name in node.output if node.op_type != "Constant"]
+            cut = [name for node in list(r.model.graph.node)[at - step:at] for name in node.output
+                   if node.op_type != "Constant"]
             if not cut or set(cut) & set(outputs) or not any(r.take(*pruned(r.model, outputs, values, r.inputs, cut, free)) for free in (True, False)):
                 at += step
         step //= 2

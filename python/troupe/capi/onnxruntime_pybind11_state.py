@@ -14,6 +14,6 @@ from troupe.errors import (
 )
 
 __all__ = [
-    "EPFail", "EngineError", "Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "ModelLoaded", "NoModel", "NoSuchFile",
-    "NotImplemented", "RuntimeException",
+    "EPFail", "EngineError", "Fail", "InvalidArgument", "InvalidGraph", "InvalidProtobuf", "ModelLoaded", "NoModel",
+    "NoSuchFile", "NotImplemented", "RuntimeException",
 ]  # fmt: skip

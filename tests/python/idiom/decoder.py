@@ -20,7 +20,8 @@ def by_hand(steps):
 
 def by_binding(steps):
     binding = session.io_binding()
-    cache, token, text = [onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros((1, 4, 0, 24), np.float32)) for _ in past], prompt, ""
+    cache, token, text = [onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros((1, 4, 0, 24), np.float32))
+                          for _ in past], prompt, ""
     for _ in range(steps):
         binding.bind_cpu_input("tokens", token)
         for name, value in zip(past, cache):

@@ -21,6 +21,8 @@ trial("another rank", lambda: session.run(None, {"image": image[0]}), state.Inva
 trial("another shape", lambda: session.run(None, {"image": image[..., :7]}), state.InvalidArgument)
 trial("an unknown input", lambda: session.run(None, {"image": image, "more": image}), ValueError, state.InvalidArgument)
 trial("an unknown output", lambda: session.run(["more"], {"image": image}), ValueError, state.InvalidArgument)
-trial("no file", lambda: onnxruntime.InferenceSession("no/such.onnx", providers=["CPUExecutionProvider"]), state.NoSuchFile)
-trial("no model", lambda: onnxruntime.InferenceSession(b"nonsense", providers=["CPUExecutionProvider"]), state.InvalidProtobuf)
+trial("no file", lambda: onnxruntime.InferenceSession("no/such.onnx", providers=["CPUExecutionProvider"]),
+      state.NoSuchFile)
+trial("no model", lambda: onnxruntime.InferenceSession(b"nonsense", providers=["CPUExecutionProvider"]),
+      state.InvalidProtobuf)
 print("and then", session.run(None, {"image": image})[0][0])

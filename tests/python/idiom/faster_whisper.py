@@ -11,7 +11,8 @@ nodes = [
     helper.make_node("Tanh", ["sum"], ["hn"]),
     helper.make_node("Add", ["c", "hn"], ["cn"]),
 ]
-inputs = [value("input", TensorProto.FLOAT, [None, 576]), value("h", TensorProto.FLOAT, [1, None, 4]), value("c", TensorProto.FLOAT, [1, None, 4])]
+inputs = [value("input", TensorProto.FLOAT, [None, 576]), value("h", TensorProto.FLOAT, [1, None, 4]),
+          value("c", TensorProto.FLOAT, [1, None, 4])]
 outputs = [value(name, TensorProto.FLOAT, None) for name in ("speech_probs", "hn", "cn")]
 w = np.cos(np.arange(576 * 4, dtype=np.float32)).reshape(576, 4)
 weights = [helper.make_tensor("w", TensorProto.FLOAT, [576, 4], w.ravel())]
@@ -24,7 +25,8 @@ options.inter_op_num_threads = 1
 options.intra_op_num_threads = 1
 options.enable_cpu_mem_arena = False
 options.log_severity_level = 4
-session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"], sess_options=options)
+session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"],
+                                       sess_options=options)
 
 audio = np.sin(np.arange(3 * 576, dtype=np.float32) / 7).reshape(3, 576)
 h, c = np.zeros((1, 1, 4), dtype="float32"), np.zeros((1, 1, 4), dtype="float32")

@@ -11,7 +11,8 @@ def made_up(argument, random):
     return (random.random(shape) * 5).astype(TYPES[argument.type])
 
 
-for path in ("examples/digits/digits.onnx", "examples/detect/detect.onnx", "examples/generate/generate.onnx", "tests/data/small_cnn.onnx"):
+for path in ("examples/digits/digits.onnx", "examples/detect/detect.onnx", "examples/generate/generate.onnx",
+             "tests/data/small_cnn.onnx"):
     random = np.random.RandomState(3)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     print(path)

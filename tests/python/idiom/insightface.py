@@ -1,4 +1,5 @@
-"""Starts as insightface does: a session that can be pickled, shapes that say what a model is for, the CPU chosen afterwards."""
+"""Starts as insightface does: a session that can be pickled, shapes that say what a model is for, the CPU chosen
+afterwards."""
 import pickle
 
 import numpy as np
@@ -32,7 +33,8 @@ class Detector:
 
 onnxruntime.set_default_logger_severity(3)
 image = np.random.RandomState(2).rand(1, 1, 8, 8).astype(np.float32)
-detector = Detector(PickableInferenceSession("examples/digits/digits.onnx", providers=["CUDAExecutionProvider", "CPUExecutionProvider"]))
+detector = Detector(PickableInferenceSession("examples/digits/digits.onnx",
+                                             providers=["CUDAExecutionProvider", "CPUExecutionProvider"]))
 detector.prepare(-1)
 print(detector.input_name, detector.input_size, detector.output_names, len(detector.session.get_providers()))
 before = detector.session.run(detector.output_names, {detector.input_name: image})[0]

@@ -1,4 +1,5 @@
-"""Starts as Optimum's ORTModel does: provider options beside providers, names and types in dicts, outputs bound by pointers."""
+"""Starts as Optimum's ORTModel does: provider options beside providers, names and types in dicts, outputs bound by
+pointers."""
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,8 @@ class ORTModel:
             raise ValueError(f"asked to use {provider}, but {onnxruntime.get_available_providers()} are available")
         session_options = session_options or onnxruntime.SessionOptions()
         options = None if provider_options is None else [provider_options]
-        return cls(onnxruntime.InferenceSession(path, providers=[provider], sess_options=session_options, provider_options=options))
+        return cls(onnxruntime.InferenceSession(path, providers=[provider], sess_options=session_options,
+                                                provider_options=options))
 
     def forward(self, output_shapes, **inputs):
         binding = self.session.io_binding()
@@ -45,4 +47,5 @@ print(model.path, model.input_names, model.output_names, model.input_dtypes, mod
 image = np.random.RandomState(3).rand(4, 1, 8, 8).astype(np.float32)
 scores = model.forward({"scores": (4, 10)}, image=image)["scores"]
 print(scores.shape, np.allclose(scores, model.session.run(None, {"image": image})[0], rtol=1e-4, atol=1e-4))
-print(len(model.session.get_providers()), len(model.session.get_provider_options()), model.session.get_modelmeta().version >= 0)
+print(len(model.session.get_providers()), len(model.session.get_provider_options()),
+      model.session.get_modelmeta().version >= 0)

@@ -21,4 +21,5 @@ for number in range(len(images)):
 print(all_done.wait(60), sorted(results))
 for number in sorted(results):
     print(number, results[number][0, :5])
-print(np.allclose(np.concatenate([results[i] for i in range(6)]), session.run(None, {"image": images})[0], rtol=1e-4, atol=1e-4))
+print(np.allclose(np.concatenate([results[i] for i in range(6)]), session.run(None, {"image": images})[0], rtol=1e-4,
+                  atol=1e-4))

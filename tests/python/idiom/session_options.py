@@ -12,9 +12,11 @@ options.inter_op_num_threads = 1
 options.log_severity_level = 3
 options.logid = "mine"
 options.add_free_dimension_override_by_name("batch", 8)
-session = onnxruntime.InferenceSession("examples/digits/digits.onnx", sess_options=options, providers=["CPUExecutionProvider"])
+session = onnxruntime.InferenceSession("examples/digits/digits.onnx", sess_options=options,
+                                       providers=["CPUExecutionProvider"])
 plain = onnxruntime.InferenceSession("examples/digits/digits.onnx", providers=["CPUExecutionProvider"])
 scores, expected = session.run(None, {"image": image})[0], plain.run(None, {"image": image})[0]
 print(np.allclose(scores, expected, rtol=1e-4, atol=1e-4), scores.shape, scores[0])
 kept = session.get_session_options()
-print(kept.logid, kept.log_severity_level, kept.inter_op_num_threads, kept.execution_mode == onnxruntime.ExecutionMode.ORT_SEQUENTIAL)
+print(kept.logid, kept.log_severity_level, kept.inter_op_num_threads,
+      kept.execution_mode == onnxruntime.ExecutionMode.ORT_SEQUENTIAL)

@@ -9,9 +9,11 @@ nodes = [
     helper.make_node("Add", ["state", "peak"], ["stateN"]),
     helper.make_node("Sigmoid", ["peak"], ["output"]),
 ]
-inputs = [value("input", TensorProto.FLOAT, [None, None]), value("state", TensorProto.FLOAT, [2, None, 4]), value("sr", TensorProto.INT64, [])]
+inputs = [value("input", TensorProto.FLOAT, [None, None]), value("state", TensorProto.FLOAT, [2, None, 4]),
+          value("sr", TensorProto.INT64, [])]
 outputs = [value("output", TensorProto.FLOAT, [None, 1]), value("stateN", TensorProto.FLOAT, [None, None, None])]
-model = helper.make_model(helper.make_graph(nodes, "vad", inputs, outputs), opset_imports=[helper.make_operatorsetid("", 13)])
+model = helper.make_model(helper.make_graph(nodes, "vad", inputs, outputs),
+                          opset_imports=[helper.make_operatorsetid("", 13)])
 model.ir_version = 8
 
 

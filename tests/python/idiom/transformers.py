@@ -1,4 +1,5 @@
-"""Starts as transformers' ONNX tools do: one provider without fallback, outputs compared with names that are expected."""
+"""Starts as transformers' ONNX tools do: one provider without fallback, outputs compared with names that are
+expected."""
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +7,8 @@ import onnxruntime
 
 
 def create_model_for_provider(model_path, provider):
-    assert provider in onnxruntime.get_all_providers(), f"provider {provider} not found, {onnxruntime.get_all_providers()}"
+    known = onnxruntime.get_all_providers()
+    assert provider in known, f"provider {provider} not found, {known}"
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
