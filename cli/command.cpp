@@ -7,7 +7,6 @@
 #include "loader/onnx_loader.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/place/policy_library.hpp"
-#include "rewrite/rewrite.hpp"
 #include "schedules/task_model.hpp"
 #include "troupe/inspect.hpp"
 #include "troupe/tensor_file.hpp"
@@ -195,7 +194,7 @@ session_options model_options::session() const {
   }
   options.plan_file = plan_file;
   options.fuse = !no_fuse;
-  options.precision = parse_precision(precision);
+  options.precision = value_of(precision_words, "precision", precision);
   // Replicas of a strategy get parts of these, and requests that are joined have more rows: then the inputs say them.
   if (has_one_plan() && stream.max_batch == 0)
     options.dims = dim_values();

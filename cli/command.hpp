@@ -5,13 +5,24 @@
 
 #include "actors/engine_access.hpp"
 #include "troupe/built_model.hpp"
+#include "troupe/option_words.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <map>
 
 namespace troupe::cli {
+
+/// Returns an option's words as CLI11 takes them.
+template <class T, size_t Size>
+std::map<std::string, T> words(const option_word<T> (&known)[Size]) {
+  std::map<std::string, T> made;
+  for (const option_word<T>& word : known)
+    made.emplace(word.text, word.value);
+  return made;
+}
 
 /// Options of every subcommand that runs a model.
 struct model_options {

@@ -52,7 +52,6 @@ void add_engine_options(CLI::App& command, model_options& options) {
       ->type_name("DEVICE=BYTES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  const std::map<std::string, kernel_time> times{{"later", kernel_time::later}, {"now", kernel_time::now}};
   command
       .add_option(
           "--kernels", options.kernels,
@@ -60,7 +59,7 @@ void add_engine_options(CLI::App& command, model_options& options) {
           "meanwhile; now (the default of profile and verify): before the run, so that equal runs have equal "
           "outputs, bit by bit")
       ->type_name("TIME")
-      ->transform(CLI::CheckedTransformer(times).description(""));
+      ->transform(CLI::CheckedTransformer(words(kernel_words)).description(""));
   add_threads_option(command, options.threads);
   add_host_options(command, options);
   add_placement_options(command, options);

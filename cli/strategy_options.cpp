@@ -12,11 +12,10 @@ namespace {
 
 void add_choice_options(CLI::App& command, model_options& options) {
   choice_options& choice = options.choice;
-  const std::map<std::string, objective> goals{{"latency", objective::latency}, {"throughput", objective::throughput}};
   command
       .add_option("--goal", choice.goal, "What `auto` is to be good at: latency (of one request; default), throughput")
       ->type_name("GOAL")
-      ->transform(CLI::CheckedTransformer(goals).description(""));
+      ->transform(CLI::CheckedTransformer(words(objective_words)).description(""));
   command
       .add_option("--max-devices", choice.max_devices,
                   "The most devices that `auto` may take; those that help out where a GPU cannot do not count")
@@ -80,21 +79,17 @@ void add_strategy_options(CLI::App& command, model_options& options) {
   command
       .add_option("--depth", stream.depth, "Pieces in flight on a replica (default: 2, a pipeline's stages and one)")
       ->check(non_negative);
-  const std::map<std::string, pipeline_schedule> schedules{{"one-in-one-out", pipeline_schedule::one_in_one_out},
-                                                           {"fill-drain", pipeline_schedule::fill_drain}};
   command
       .add_option("--schedule", stream.schedule,
                   "When a pipeline takes the next micro-batch in: one-in-one-out (default), fill-drain")
       ->type_name("SCHEDULE")
-      ->transform(CLI::CheckedTransformer(schedules).description(""))
+      ->transform(CLI::CheckedTransformer(words(schedule_words)).description(""))
       ->needs(how);
-  const std::map<std::string, share_rule> rules{
-      {"equal", share_rule::equal}, {"weighted", share_rule::weighted}, {"adaptive", share_rule::adaptive}};
   command
       .add_option("--shares", stream.shares,
                   "Data-parallel shares: adaptive (default), by measured speed; weighted, by predicted speed; equal")
       ->type_name("SHARES")
-      ->transform(CLI::CheckedTransformer(rules).description(""))
+      ->transform(CLI::CheckedTransformer(words(share_words)).description(""))
       ->needs(how);
   add_joining_options(command, stream);
 }

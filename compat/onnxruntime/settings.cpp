@@ -1,13 +1,13 @@
 #include "compat/onnxruntime/settings.hpp"
 
 #include "compat/onnxruntime/status.hpp"
+#include "troupe/option_words.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdlib>
 #include <mutex>
-#include <optional>
 #include <string_view>
 
 namespace troupe::ort {
@@ -17,37 +17,7 @@ constexpr auto setting_keys =
     std::to_array<std::string_view>({"devices", "hosts", "insecure", "kernels", "policy", "precision", "profile",
                                      "strategy", "tls_ca", "tls_cert", "tls_key"});
 
-template <class T>
-using word = std::pair<std::string_view, T>;
-
-constexpr auto policies = std::to_array<word<placement_policy>>({
-    {"single", placement_policy::single},
-    {"round-robin", placement_policy::round_robin},
-    {"weighted", placement_policy::weighted},
-    {"greedy-memory", placement_policy::greedy_memory},
-    {"heft", placement_policy::heft},
-    {"dmda", placement_policy::dmda},
-    {"pipeline", placement_policy::pipeline},
-    {"peft", placement_policy::peft},
-    {"cpop", placement_policy::cpop},
-    {"min-min", placement_policy::min_min},
-    {"local-search", placement_policy::local_search},
-    {"dls", placement_policy::dls},
-});
-constexpr auto strategies = std::to_array<word<strategy>>({
-    {"standard", strategy::standard},
-    {"none", strategy::none},
-    {"data-parallel", strategy::data_parallel},
-    {"model-parallel", strategy::model_parallel},
-    {"pipeline", strategy::pipeline},
-    {"work-stealing", strategy::work_stealing},
-    {"auto", strategy::automatic},
-});
-constexpr auto precisions = std::to_array<word<precision>>(
-    {{"fp32", precision::fp32}, {"fp16", precision::fp16}, {"auto", precision::automatic}});
-constexpr auto kernel_times =
-    std::to_array<word<kernel_time>>({{"later", kernel_time::later}, {"now", kernel_time::now}});
-constexpr auto switches = std::to_array<word<bool>>({{"0", false}, {"1", true}});
+constexpr option_word<bool> switches[] = {{"0", false}, {"1", true}};
 
 /// What ONNX Runtime promises for an entry, and troupe cannot keep.
 struct promise {
@@ -78,20 +48,10 @@ std::string setting(const config_entries& entries, std::string_view key) {
 }
 
 template <class T, size_t Size>
-void read_word(const config_entries& entries, std::string_view key, const std::array<word<T>, Size>& words, T& value) {
+void read_word(const config_entries& entries, std::string_view key, const option_word<T> (&words)[Size], T& value) {
   const std::string text = setting(entries, key);
-  if (text.empty())
-    return;
-  std::string known;
-  for (const auto& [name, meant] : words) {
-    if (text == name) {
-      value = meant;
-      return;
-    }
-    known.append(known.empty() ? "" : ", ").append(name);
-  }
-  reject("troupe." + std::string(key) + " (or TROUPE_" + upper(key) + ") = '" + text +
-         "' is not known; known are: " + known);
+  if (!text.empty())
+    value = value_of(words, "troupe." + std::string(key) + " (or TROUPE_" + upper(key) + ")", text);
 }
 
 /// Returns the parts of a text between commas.
@@ -157,7 +117,7 @@ engine_options engine_options_of(const config_entries& entries, const thread_cou
                    .key = setting(entries, "tls_key"),
                    .ca = setting(entries, "tls_ca")};
   read_word(entries, "insecure", switches, o.credentials.insecure);
-  read_word(entries, "kernels", kernel_times, o.kernels);
+  read_word(entries, "kernels", kernel_words, o.kernels);
   o.profile_file = setting(entries, "profile");
   if (threads.inter_op > 0)
     o.scheduler_threads = static_cast<unsigned>(threads.inter_op);
@@ -167,9 +127,9 @@ engine_options engine_options_of(const config_entries& entries, const thread_cou
 
 session_options session_options_of(const config_entries& entries) {
   session_options o;
-  read_word(entries, "policy", policies, o.policy);
-  read_word(entries, "strategy", strategies, o.strategy);
-  read_word(entries, "precision", precisions, o.precision);
+  read_word(entries, "policy", policy_words, o.policy);
+  read_word(entries, "strategy", strategy_words, o.strategy);
+  read_word(entries, "precision", precision_words, o.precision);
   return o;
 }
 

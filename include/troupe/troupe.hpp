@@ -10,6 +10,7 @@
 // | `engine.hpp`        | the devices of this process; load a model, move values                            |
 // | `session.hpp`       | a model, ready to run: run, run_async, bind outputs to the next run's inputs, plan |
 // | `options.hpp`       | how engines, models and runs are made                                             |
+// | `option_words.hpp`  | the words for options in text                                                     |
 // | `results.hpp`       | outputs, costs, traces, counters                                                  |
 // | `tensor.hpp`        | element types, shapes, host tensors                                               |
 // | `tensor_file.hpp`   | tensors in .npy, .npz and .pb files                                               |
@@ -37,6 +38,7 @@
 #include "troupe/model_builder.hpp"
 #include "troupe/model_file.hpp"
 #include "troupe/monitor.hpp"
+#include "troupe/option_words.hpp"
 #include "troupe/policy.hpp"
 #include "troupe/simulation.hpp"
 #include "troupe/strategy.hpp"

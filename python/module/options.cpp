@@ -1,5 +1,7 @@
 #include "options.hpp"
 
+#include "troupe/option_words.hpp"
+
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -7,66 +9,6 @@
 
 namespace troupe::python {
 namespace {
-
-template <class T>
-struct word {
-  const char* text;
-  T value;
-};
-
-constexpr word<placement_policy> policies[] = {
-    {"single", placement_policy::single},
-    {"round-robin", placement_policy::round_robin},
-    {"weighted", placement_policy::weighted},
-    {"greedy-memory", placement_policy::greedy_memory},
-    {"heft", placement_policy::heft},
-    {"dmda", placement_policy::dmda},
-    {"pipeline", placement_policy::pipeline},
-    {"peft", placement_policy::peft},
-    {"cpop", placement_policy::cpop},
-    {"min-min", placement_policy::min_min},
-    {"local-search", placement_policy::local_search},
-    {"dls", placement_policy::dls},
-    {"plug-in", placement_policy::plug_in},
-};
-constexpr word<strategy> strategies[] = {
-    {"none", strategy::none},
-    {"data-parallel", strategy::data_parallel},
-    {"model-parallel", strategy::model_parallel},
-    {"pipeline", strategy::pipeline},
-    {"work-stealing", strategy::work_stealing},
-    {"auto", strategy::automatic},
-    {"plug-in", strategy::plug_in},
-    {"standard", strategy::standard},
-};
-constexpr word<precision> precisions[] = {
-    {"fp32", precision::fp32}, {"fp16", precision::fp16}, {"auto", precision::automatic}};
-constexpr word<objective> goals[] = {{"latency", objective::latency}, {"throughput", objective::throughput}};
-constexpr word<share_rule> share_rules[] = {
-    {"equal", share_rule::equal}, {"weighted", share_rule::weighted}, {"adaptive", share_rule::adaptive}};
-constexpr word<pipeline_schedule> schedules[] = {{"one-in-one-out", pipeline_schedule::one_in_one_out},
-                                                 {"fill-drain", pipeline_schedule::fill_drain}};
-constexpr word<kernel_time> kernel_times[] = {{"later", kernel_time::later}, {"now", kernel_time::now}};
-constexpr word<completion_mode> completions[] = {{"device", completion_mode::device}, {"host", completion_mode::host}};
-
-template <class T, size_t Size>
-T value_of(const word<T> (&words)[Size], const char* what, const std::string& given) {
-  std::string known;
-  for (const word<T>& w : words) {
-    if (given == w.text)
-      return w.value;
-    known.append(known.empty() ? "" : ", ").append(w.text);
-  }
-  throw error(errc::invalid_argument, std::string(what) + " '" + given + "' is not known; known are: " + known);
-}
-
-template <class T, size_t Size>
-std::string text_of(const word<T> (&words)[Size], T value) {
-  for (const word<T>& w : words)
-    if (w.value == value)
-      return w.text;
-  throw error(errc::internal, "a value without a word");
-}
 
 template <class Options>
 struct option {
@@ -128,10 +70,10 @@ constexpr engine_row engine_rows[] = {
     {"insecure", [](engine_options& o, const py::handle& v) { o.credentials.insecure = v.cast<bool>(); }},
     {"completion",
      [](engine_options& o, const py::handle& v) {
-       o.completion = value_of(completions, "completion", v.cast<std::string>());
+       o.completion = value_of(completion_words, "completion", v.cast<std::string>());
      }},
     {"kernels", [](engine_options& o,
-                   const py::handle& v) { o.kernels = value_of(kernel_times, "kernels", v.cast<std::string>()); }},
+                   const py::handle& v) { o.kernels = value_of(kernel_words, "kernels", v.cast<std::string>()); }},
     {"scheduler_threads", [](engine_options& o, const py::handle& v) { o.scheduler_threads = v.cast<unsigned>(); }},
     {"cpu_threads", [](engine_options& o, const py::handle& v) { o.cpu_threads = v.cast<unsigned>(); }},
     {"device_timeout",
@@ -142,35 +84,37 @@ constexpr engine_row engine_rows[] = {
 
 using session_row = option<session_options>;
 constexpr session_row session_rows[] = {
-    {"policy",
-     [](session_options& o, const py::handle& v) { o.policy = value_of(policies, "policy", v.cast<std::string>()); }},
+    {"policy", [](session_options& o,
+                  const py::handle& v) { o.policy = value_of(policy_words, "policy", v.cast<std::string>()); }},
     {"policy_plugin", [](session_options& o, const py::handle& v) { o.policy_plugin = v.cast<std::string>(); }},
     {"devices", [](session_options& o, const py::handle& v) { o.devices = texts(v); }},
     {"strategy", [](session_options& o,
-                    const py::handle& v) { o.strategy = value_of(strategies, "strategy", v.cast<std::string>()); }},
+                    const py::handle& v) { o.strategy = value_of(strategy_words, "strategy", v.cast<std::string>()); }},
     {"strategy_plugin", [](session_options& o, const py::handle& v) { o.strategy_plugin = v.cast<std::string>(); }},
     {"micro_batch", [](session_options& o, const py::handle& v) { o.stream.micro_batch = v.cast<int64_t>(); }},
     {"depth", [](session_options& o, const py::handle& v) { o.stream.depth = v.cast<size_t>(); }},
     {"schedule",
      [](session_options& o, const py::handle& v) {
-       o.stream.schedule = value_of(schedules, "schedule", v.cast<std::string>());
+       o.stream.schedule = value_of(schedule_words, "schedule", v.cast<std::string>());
      }},
     {"shares", [](session_options& o,
-                  const py::handle& v) { o.stream.shares = value_of(share_rules, "shares", v.cast<std::string>()); }},
+                  const py::handle& v) { o.stream.shares = value_of(share_words, "shares", v.cast<std::string>()); }},
     {"max_batch", [](session_options& o, const py::handle& v) { o.stream.max_batch = v.cast<int64_t>(); }},
     {"max_delay", [](session_options& o, const py::handle& v) { o.stream.max_delay = microseconds_of(v); }},
     {"queue_limit", [](session_options& o, const py::handle& v) { o.stream.queue_limit = v.cast<size_t>(); }},
     {"ordered", [](session_options& o, const py::handle& v) { o.stream.ordered = v.cast<bool>(); }},
-    {"goal",
-     [](session_options& o, const py::handle& v) { o.choice.goal = value_of(goals, "goal", v.cast<std::string>()); }},
+    {"goal", [](session_options& o,
+                const py::handle& v) { o.choice.goal = value_of(objective_words, "goal", v.cast<std::string>()); }},
     {"max_devices", [](session_options& o, const py::handle& v) { o.choice.max_devices = v.cast<size_t>(); }},
     {"max_memory", [](session_options& o, const py::handle& v) { o.choice.max_memory = v.cast<int64_t>(); }},
     {"max_latency", [](session_options& o, const py::handle& v) { o.choice.max_latency = microseconds_of(v); }},
     {"pins", [](session_options& o, const py::handle& v) { o.pins = pins_of(v); }},
     {"plan_file", [](session_options& o, const py::handle& v) { o.plan_file = v.cast<std::string>(); }},
     {"fuse", [](session_options& o, const py::handle& v) { o.fuse = v.cast<bool>(); }},
-    {"precision", [](session_options& o,
-                     const py::handle& v) { o.precision = value_of(precisions, "precision", v.cast<std::string>()); }},
+    {"precision",
+     [](session_options& o, const py::handle& v) {
+       o.precision = value_of(precision_words, "precision", v.cast<std::string>());
+     }},
     {"outputs", [](session_options& o, const py::handle& v) { o.outputs = texts(v); }},
     {"dims", [](session_options& o, const py::handle& v) { o.dims = v.cast<bindings>(); }},
 };
@@ -193,11 +137,11 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
 }
 
 std::string word_of(strategy how) {
-  return text_of(strategies, how);
+  return std::string(text_of(strategy_words, how));
 }
 
 std::string word_of(placement_policy policy) {
-  return text_of(policies, policy);
+  return std::string(text_of(policy_words, policy));
 }
 
 } // namespace troupe::python

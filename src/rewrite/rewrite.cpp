@@ -96,16 +96,6 @@ void run_to_fixpoint(graph_editor& e, const step_observer& observe,
 
 } // namespace
 
-precision parse_precision(std::string_view name) {
-  if (name == "fp32")
-    return precision::fp32;
-  if (name == "fp16")
-    return precision::fp16;
-  if (name == "auto")
-    return precision::automatic;
-  fail(errc::invalid_argument, "unknown precision '{}'; known are: fp32, fp16, auto", name);
-}
-
 void simplify(graph& g, const rewrite_options& options, const step_observer& observe) {
   {
     graph_editor e(g);

@@ -6,9 +6,6 @@
 
 namespace troupe {
 
-/// Returns the precision called `name` ("fp32", "fp16", "auto"); throws `errc::invalid_argument` for others.
-precision parse_precision(std::string_view name);
-
 /// What the rewrite may do.
 struct rewrite_options {
   /// Whether to fuse (fused operators have domain `troupe`); folding and clean-up always happen.

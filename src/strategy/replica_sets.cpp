@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "strategy/model_rows.hpp"
+#include "troupe/option_words.hpp"
 
 #include <fmt/ranges.h>
 
@@ -136,17 +137,10 @@ stream_request request_for(strategy how, const stream_options& options, const re
 }
 
 std::string_view to_string(strategy how) {
-  switch (how) {
-    case strategy::none: return "none";
-    case strategy::data_parallel: return "data-parallel";
-    case strategy::model_parallel: return "model-parallel";
-    case strategy::pipeline: return "pipeline";
-    case strategy::work_stealing: return "work-stealing";
-    case strategy::automatic: return "auto";
-    case strategy::plug_in: return "plug-in";
-    case strategy::standard: return "standard";
-  }
-  fail(errc::invalid_argument, "there is no strategy {}", static_cast<int>(how));
+  const std::string_view word = text_of(strategy_words, how);
+  if (word.empty())
+    fail(errc::invalid_argument, "there is no strategy {}", static_cast<int>(how));
+  return word;
 }
 
 strategy parse_strategy(std::string_view name) {
