@@ -1,9 +1,10 @@
 """Builds the wheel: CMake builds and installs the package, setuptools packs it.
 
-/usr/bin/python3 -m pip wheel --no-build-isolation --no-deps .      for any x86-64 processor (the preset `generic`); needs no network
+    /usr/bin/python3 -m pip wheel --no-build-isolation --no-deps .
 
-The environment's TROUPE_PRESET names another preset: a wheel of `release` is for this machine's processor alone. The
-wheel holds the command and libtroupe; what they need of the system is in scripts/packages.txt.
+That wheel is for any x86-64 processor (the preset `generic`), and building it needs no network. The environment's
+TROUPE_PRESET names another preset: a wheel of `release` is for this machine's processor alone. The wheel holds the
+command and libtroupe; what they need of the system is in scripts/packages.txt.
 """
 import os
 import pathlib

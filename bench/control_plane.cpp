@@ -6,9 +6,11 @@
 //
 //   join      of the last worker, and of all of them together
 //   message   a run of one chunk on the first worker, from call to result: median of 500
-//   all       the first and a later run of one that has a chunk on each worker: the first makes the plan and sends it to all
+//   all       the first and a later run of one that has a chunk on each worker: the first makes the plan and sends it
+//             to all
 //   (cpu)     the same in processor time of all threads of this process, which a busy machine disturbs less
-//   idle      processor time of this process in a second in which nothing runs: what heartbeats cost (links in memory have none)
+//   idle      processor time of this process in a second in which nothing runs: what heartbeats cost (links in memory
+//             have none)
 //   memory    by worker: of this process (in memory: of both sides)
 //   links     between workers: after all have joined and been used one by one, and after the run over all of them
 //

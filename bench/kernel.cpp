@@ -3,13 +3,16 @@
 // Usage: bench_kernel GPU TYPE CALL…      GPU: its number; TYPE: fp32 or fp16
 //        CALL: product:ROWS,COLUMNS,DEPTH          of two operands that are given
 //              matmul:ROWS,COLUMNS,DEPTH           by a constant matrix, with a bias
-//              row:ROWS,COLUMNS,DEPTH              a row of them, each behind the one before: what one more takes, with its barrier, without time stamps
+//              row:ROWS,COLUMNS,DEPTH              a row of them, each after the one before: what one more takes, with
+//                                                  its barrier, without time stamps
 //              conv:IMAGES,CHANNELS,SIZE,FILTERS,KERNEL,STRIDE
 //              attention:HEADS,POSITIONS,WIDTH
-//              masked:BATCH,HEADS,POSITIONS,WIDTH         attention as exporters write it, with a mask of each batch element's keys
+//              masked:BATCH,HEADS,POSITIONS,WIDTH         attention as exporters write it, with a mask of each batch
+//                                                         element's keys
 //              decode:HEADS,KEY_HEADS,CACHED,WIDTH        one query beside a cache of TYPE
 //              decode_wide:HEADS,KEY_HEADS,CACHED,WIDTH   beside a float32 cache
-//              normed:ROWS,DEPTH,BLOCK,COLUMNS…   an RMS norm and one to three products; BLOCK: of 4-bit weights, 0 for those of TYPE
+//              normed:ROWS,DEPTH,BLOCK,COLUMNS…   an RMS norm and one to three products; BLOCK: of 4-bit weights, 0 for
+//                                                 those of TYPE
 //              gated:ROWS,DEPTH,BLOCK,COLUMNS     an RMS norm, gate and up
 //              added:ROWS,DEPTH,BLOCK,COLUMNS     a product and a residual
 //              summed:ROWS,DEPTH,BLOCK,COLUMNS    those and a layer norm of the sum, which is a result as well

@@ -1,6 +1,8 @@
 // What a pause before a run costs it: devices that idle lower their clocks, and a device that waits for others idles.
 //
-// Usage: bench_pauses MODEL DEVICE [DIM=VALUE…]      prints the median time of a run, and of its work on the device, by the pause before it
+// Usage: bench_pauses MODEL DEVICE [DIM=VALUE…]
+//
+// Prints the median time of a run, and of its work on the device, by the pause before it.
 #include "bench/models.hpp"
 
 #include <thread>

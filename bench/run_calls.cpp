@@ -1,8 +1,9 @@
 // What callers of the C++ library wait for a run, to be compared with Python's (bench/python_overhead):
 //
-//   bench_run_calls MODEL DEVICE BATCH THREADS SECONDS      {"median_us": of a run, "runs_per_s": of all threads together}
+//   bench_run_calls MODEL DEVICE BATCH THREADS SECONDS
 //
-// The model has one input, whose first dim is the batch. Threads share a session.
+// Prints {"median_us": of a run, "runs_per_s": of all threads together}. The model has one input, whose first dim is
+// the batch. Threads share a session.
 #include <troupe/troupe.hpp>
 
 #include <algorithm>

@@ -1,7 +1,9 @@
 // What simulations say beside what happens: a grid of settings, first all predictions, then all measurements.
 //
-// Usage: bench_simulated predict GRID PREDICTIONS      simulates each setting on the devices here (and on hosts), as their profiles have them
+// Usage: bench_simulated predict GRID PREDICTIONS
 //        bench_simulated measure GRID PREDICTIONS RESULTS [ROUNDS]
+//
+// `predict` simulates each setting on the devices here (and on hosts), as their profiles have them.
 //
 // GRID: a JSON list of {"model", "dims": {…}, "precision", "devices": […], "hosts": […], "policy", "strategy",
 // "micro_batch", "requests", "in_flight"}; all but "model" and "devices" may be absent. A measurement is the time from

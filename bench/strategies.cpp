@@ -1,7 +1,9 @@
 // Strategies beside one device, in turns, with inputs and outputs in the host's memory: what part of the ideal they
 // reach.
 //
-// Usage: bench_strategies MODEL ROWS fp32|fp16 DEVICE…      MODEL: an ONNX file whose batch is symbolic; ROWS: of a piece on one device
+// Usage: bench_strategies MODEL ROWS fp32|fp16 DEVICE…
+//
+// MODEL: an ONNX file whose batch is symbolic; ROWS: of a piece on one device.
 //
 // T1 is the rows a second of the first device with requests of ROWS rows, two in flight. Data-parallel: requests of
 // ROWS for each device, two in flight, ideal N·T1. Pipeline: one request of 16 micro-batches of ROWS, ideal

@@ -36,7 +36,10 @@ die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 # are there.
 install_packages() {
   local missing=() package
-  command -v dpkg-query >/dev/null || { say "not a Debian system: install what scripts/packages.txt lists yourself"; return; }
+  if ! command -v dpkg-query >/dev/null; then
+    say "not a Debian system: install what scripts/packages.txt lists yourself"
+    return
+  fi
   while read -r package; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done < <(grep -v '^#' "$root/scripts/packages.txt"; [ $# -eq 0 ] || printf '%s\n' "$@")
@@ -46,7 +49,8 @@ install_packages() {
   [ "$(id -u)" -eq 0 ] || sudo=(sudo)
   export DEBIAN_FRONTEND=noninteractive
   log=$(mktemp)
-  { "${sudo[@]}" apt-get -q update && "${sudo[@]}" apt-get -qy --no-install-recommends install "${missing[@]}"; } >"$log" 2>&1 ||
+  { "${sudo[@]}" apt-get -q update &&
+    "${sudo[@]}" apt-get -qy --no-install-recommends install "${missing[@]}"; } >"$log" 2>&1 ||
     { tail -n 20 "$log" >&2; die "the packages could not be installed"; }
   rm -f "$log"
 }
@@ -82,7 +86,10 @@ show_progress() {
 # (../shared/models).
 materialized() { # MODEL
   local folder=$root/build/models/$1
-  [ -f "$folder/.ready" ] || { /usr/bin/python3 "$shared/models/materialize" "$1" "$folder" >/dev/null; touch "$folder/.ready"; }
+  if [ ! -f "$folder/.ready" ]; then
+    /usr/bin/python3 "$shared/models/materialize" "$1" "$folder" >/dev/null
+    touch "$folder/.ready"
+  fi
   echo "$folder"
 }
 

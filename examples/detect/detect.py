@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Finds handwritten digits on pictures of any size, prints their boxes, and draws them.
 
-usage: PYTHONPATH=build/release/python /usr/bin/python3 examples/detect/detect.py examples/detect/scene.png --output found.png
+usage: export PYTHONPATH=build/release/python
+       /usr/bin/python3 examples/detect/detect.py examples/detect/scene.png --output found.png
 
 A line a digit: which, how sure, left, top, right, bottom. Needs Pillow (python3-pil). The network says for each cell of
 8×8 pixels whether a digit's centre is in it and where its box is; making boxes of that, and dropping those that cover a

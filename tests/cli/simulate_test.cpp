@@ -50,9 +50,8 @@ TEST_CASE("a cluster that was captured is simulated as its plans predict", "[cli
 TEST_CASE("simulate takes strategies, arrivals, losses and noise", "[cli][sim]") {
   const auto folder = fresh_folder("simulated");
   const std::string file = (folder / "c.json").string();
-  write(
-      file,
-      R"({"version": 1, "hosts": [{"devices": [{"name": "c", "count": 3, "kind": "cpu", "memory_bytes": 1000000000}]}]})");
+  write(file, R"({"version": 1, "hosts": [{"devices": [{"name": "c", "count": 3, "kind": "cpu", )"
+              R"("memory_bytes": 1000000000}]}]})");
   const std::string base = "simulate " + cnn + " --dim batch=12 --cluster " + file;
   CHECK_THAT(run_command(base + " --strategy auto --goal throughput --requests 9 --arrivals closed:3").output,
              Contains("strategy auto: data-parallel") && Contains("9 requests (0 failed)"));
@@ -74,12 +73,12 @@ TEST_CASE("simulate takes strategies, arrivals, losses and noise", "[cli][sim]")
 
 TEST_CASE("compare runs what an experiment lists and tells what is faster", "[cli][sim]") {
   const auto folder = fresh_folder("compared");
-  write(
-      folder / "c.json",
-      R"({"version": 1, "hosts": [{"devices": [{"name": "c", "count": 4, "kind": "cpu", "memory_bytes": 1000000000}]}]})");
+  write(folder / "c.json", R"({"version": 1, "hosts": [{"devices": [{"name": "c", "count": 4, "kind": "cpu", )"
+                           R"("memory_bytes": 1000000000}]}]})");
   write(folder / "e.json", R"({"troupe_experiment": 1, "models": [")" + cnn.substr(1, cnn.size() - 2) +
                                R"("], "dims": {"batch": 64}, "clusters": ["c.json"],
-    "devices": ["cpu*2"], "mode": "both", "strategies": ["none", "data-parallel"], "policies": ["single", "round-robin"], "repetitions": 3})");
+    "devices": ["cpu*2"], "mode": "both", "strategies": ["none", "data-parallel"],
+    "policies": ["single", "round-robin"], "repetitions": 3})");
   const std::string csv = (folder / "r.csv").string(), page = (folder / "r.html").string();
   const command_result r =
       run_command("compare " + (folder / "e.json").string() + " --json --csv " + csv + " --page " + page);

@@ -19,7 +19,8 @@ for request in range(3):
 # The same experiment, shorter.
 given = pathlib.Path("examples/experiments/digits.json")
 experiment = json.loads(given.read_text())
-experiment.update(models=[str(pathlib.Path("model.onnx").resolve())], dims=[{"batch": 1}], repetitions=2, mode="simulated")
+model = str(pathlib.Path("model.onnx").resolve())
+experiment.update(models=[model], dims=[{"batch": 1}], repetitions=2, mode="simulated")
 experiment["requests"]["count"] = 8
 given.parent.unlink()
 given.parent.mkdir()

@@ -32,7 +32,8 @@ with troupe.Engine("cpu", memory={"cpu": 1 << 30}) as engine:
     done: bool = session.submit({"x": array}, timeout=1.5).cancel()
 options = onnxruntime.SessionOptions()
 options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-outputs: List[np.ndarray] = onnxruntime.InferenceSession("model.onnx", options, providers=["cpu"]).run(None, {"x": array})
+opened = onnxruntime.InferenceSession("model.onnx", options, providers=["cpu"])
+outputs: List[np.ndarray] = opened.run(None, {"x": array})
 """
 WRONG = {
     'engine.load(3)': "arg-type",

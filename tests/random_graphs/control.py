@@ -24,7 +24,8 @@ def nested_names(nodes):
     for node in nodes:
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                names |= {n for inner in attribute.g.node for n in inner.input} | nested_names(attribute.g.node) | {o.name for o in attribute.g.output}
+                names |= {n for inner in attribute.g.node for n in inner.input} | nested_names(attribute.g.node)
+                names |= {o.name for o in attribute.g.output}
     return names
 
 
@@ -96,7 +97,8 @@ def branch_of_other_rank(g):
     test = g.input("bool", [], lambda d: np.array(taken))
     then, other = g.child(), g.child()
     kept = then.op("Tanh", [x], x.dims)
-    total = other.op("ReduceMax", [x], (), keepdims=0) if g.chance(0.5) else other.op("Reshape", [x, other.ints(-1)], (x.size,))
+    total = (other.op("ReduceMax", [x], (), keepdims=0) if g.chance(0.5)
+             else other.op("Reshape", [x, other.ints(-1)], (x.size,)))
     name = g.node("If", [test], then_branch=finish(then, [kept]), else_branch=finish(other, [total]))[0]
     return g.value(name, "f", kept.dims if taken else total.dims)
 

@@ -31,7 +31,8 @@ def conv(g):
     stride, dilation = r.choice([1, 1, 1, 2]), r.choice([1, 1, 1, 2]) if kernel == 3 else 1
     channels = x.dims[1]
     group = r.choice([1, 1, channels, 2 if channels % 2 == 0 else 1])
-    out = channels * r.choice([1, 2]) if group == channels and group > 1 else max(group, r.choice([4, 6, 8, 12, 16, 24]) // group * group)
+    out = (channels * r.choice([1, 2]) if group == channels and group > 1
+           else max(group, r.choice([4, 6, 8, 12, 16, 24]) // group * group))
     y = convolve(g, x, out, kernel, stride, dilation, group)
     if not y:
         return None
@@ -168,7 +169,9 @@ def resize_like(g, x, like):
     target = x.dims[:2] + like.dims[2:]
     attributes = g.random.choice([{"mode": "nearest", "coordinate_transformation_mode": "asymmetric",
                                    "nearest_mode": "floor"},
-                                  {"mode": "linear", "coordinate_transformation_mode": g.random.choice(["half_pixel", "align_corners"])}])
+                                  {"mode": "linear",
+                                   "coordinate_transformation_mode": g.random.choice(["half_pixel",
+                                                                                      "align_corners"])}])
     nothing, empty = (None, None) if g.opset >= 13 else (g.const(np.zeros(0)), real32(g, []))
     if g.chance(0.4) and all(t % s == 0 for s, t in zip(x.dims, target)):
         factors = [float(t // s) for s, t in zip(x.dims, target)]

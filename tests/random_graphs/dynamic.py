@@ -36,7 +36,8 @@ def computed_reshape(g):
         target, dims = [dim_of(g, shape, 0), g.ints(-1)], (x.dims[0], x.size // x.dims[0])
     elif kind == "merge":
         product = g.node("Mul", [dim_of(g, shape, 0), dim_of(g, shape, 1)])[0]
-        target, dims = [product] + [dim_of(g, shape, i) for i in range(2, x.rank)], (x.dims[0] * x.dims[1],) + x.dims[2:]
+        target = [product] + [dim_of(g, shape, i) for i in range(2, x.rank)]
+        dims = (x.dims[0] * x.dims[1],) + x.dims[2:]
     elif kind == "split" and x.dims[-1] % 2 == 0:
         half = g.node("Div", [dim_of(g, shape, x.rank - 1), g.ints(2)])[0]
         target = [dim_of(g, shape, i) for i in range(x.rank - 1)] + [g.ints(2), half]

@@ -133,7 +133,8 @@ class Graph:
         name = role
         while name in self.symbols and self.symbols[name][0] != size:
             name += "_"
-        other = 0 if role == "batch" and self.may_be_empty and self.chance(0.1) else size + self.random.choice([0, 1, 2, size])
+        empty = role == "batch" and self.may_be_empty and self.chance(0.1)
+        other = 0 if empty else size + self.random.choice([0, 1, 2, size])
         self.symbols.setdefault(name, (size, other))
         return name
 

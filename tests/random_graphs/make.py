@@ -30,14 +30,16 @@ import quantised as q
 import recurrent as r
 from graph import Graph, Value
 
-VISION = [c.conv] * 8 + [c.feature_pyramid] * 4 + [c.inverted_residual] * 2 + [c.fire] * 3 + [c.conv_transpose] * 2 + [c.pool] * 2 + [c.resize] * 3 + \
-         [c.squeeze_excite, c.batch_norm, c.shuffle, c.depth_space]
-LANGUAGE = [p.matmul] * 4 + [p.attention] * 3 + [p.attention_operator, n.newer_norm, p.angles] + [p.feed_forward] * 2 + [n.layer_norm] * 2 + [n.rms_norm, p.decode, p.grouped_heads, m.embedding, p.einsum]
+VISION = [c.conv] * 8 + [c.feature_pyramid] * 4 + [c.inverted_residual] * 2 + [c.fire] * 3 + [c.conv_transpose] * 2 + \
+         [c.pool] * 2 + [c.resize] * 3 + [c.squeeze_excite, c.batch_norm, c.shuffle, c.depth_space]
+LANGUAGE = [p.matmul] * 4 + [p.attention] * 3 + [p.attention_operator, n.newer_norm, p.angles] + \
+           [p.feed_forward] * 2 + [n.layer_norm] * 2 + [n.rms_norm, p.decode, p.grouped_heads, m.embedding, p.einsum]
 POINTWISE = [e.unary] * 4 + [e.gelu] * 2 + [e.binary] * 7 + \
             [e.outer, e.rounding, e.whole_arithmetic, e.fmod, e.where, e.logic, e.logic, e.step_function, e.casts,
              e.not_a_number, e.constants, e.again]
-MOVING = [m.transpose] * 3 + [m.reshaping] * 3 + [m.concat] * 2 + [m.slicing] * 2 + [m.splitting, m.pad, m.expand, m.gather, m.gather_elements, m.gather_nd,
-                                                                                    m.scatter, m.one_hot, m.triangle, m.eye, m.reverse_sequence]
+MOVING = [m.transpose] * 3 + [m.reshaping] * 3 + [m.concat] * 2 + [m.slicing] * 2 + \
+         [m.splitting, m.pad, m.expand, m.gather, m.gather_elements, m.gather_nd, m.scatter, m.one_hot, m.triangle,
+          m.eye, m.reverse_sequence]
 STATISTICS = [n.reduction] * 3 + [n.softmax, n.layer_norm, n.group_norm, n.other_norm, n.cumulative, n.arg_order,
                                   n.top_k]
 INTEGER = [i.arithmetic] * 5 + [i.bits] * 4 + [i.comparison, i.reduction, i.conversion, i.product, i.to_float]
@@ -65,7 +67,8 @@ def scan(g):
 
 
 CONTROL = [branch] * 4 + [loop] * 4 + [scan] * 2 + [control.growing, control.branch_of_other_rank]
-EVERY = VISION + LANGUAGE + POINTWISE + MOVING + STATISTICS + DYNAMIC[:4] + INTEGER[:3] + [r.recurrent, q.there_and_back, m.empty, branch, loop]
+EVERY = VISION + LANGUAGE + POINTWISE + MOVING + STATISTICS + DYNAMIC[:4] + INTEGER[:3] + \
+        [r.recurrent, q.there_and_back, m.empty, branch, loop]
 VISUAL = VISION * 3 + POINTWISE + MOVING + STATISTICS
 SEQUENCE = LANGUAGE * 3 + POINTWISE + MOVING + STATISTICS
 

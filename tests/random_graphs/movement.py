@@ -29,7 +29,8 @@ def reshaping(g):
         return g.op("Flatten", [x], (int(np.prod(x.dims[:axis])), int(np.prod(x.dims[axis:]))), x.type, x.bound,
                     axis=axis)
     if kind == "unsqueeze" and x.rank < 5:
-        axes = sorted(g.random.sample(range(x.rank + 2), 2)) if x.rank < 3 and g.chance(0.2) else [g.random.randint(0, x.rank)]
+        two = x.rank < 3 and g.chance(0.2)
+        axes = sorted(g.random.sample(range(x.rank + 2), 2)) if two else [g.random.randint(0, x.rank)]
         return unsqueeze(g, x, axes)
     if kind == "squeeze":
         ones = [i for i, d in enumerate(x.dims) if d == 1]

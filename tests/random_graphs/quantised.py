@@ -72,7 +72,8 @@ def dequantized_weight(g, *dims):
     more = {} if axis is None else {"axis": axis}
     if g.opset >= 21 and len(dims) == 2 and dims[0] % 4 == 0 and g.chance(0.3):
         scale = g.const((g.noise.rand(dims[0] // 4, dims[1]) * 0.5 + 0.75) * most)
-        zero, more = g.const(np.full((dims[0] // 4, dims[1]), 128 if type == "u8" else 0), type), {"axis": 0, "block_size": 4}
+        zero = g.const(np.full((dims[0] // 4, dims[1]), 128 if type == "u8" else 0), type)
+        more = {"axis": 0, "block_size": 4}
     y = g.op("DequantizeLinear", [weight, scale, zero], dims, **more)
     g.values.remove(y)
     return y

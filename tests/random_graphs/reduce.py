@@ -1,5 +1,7 @@
 #!/usr/bin/python3
-"""Reduces a failing random graph: reduce.py CASE [options of `troupe test`]    e.g.  reduce.py build/random_graphs/failed/g17 --devices vulkan:0
+"""Reduces a failing random graph: reduce.py CASE [options of `troupe test`]
+
+For instance: reduce.py build/random_graphs/failed/g17 --devices vulkan:0
 
 Leaves out outputs, cuts nodes off at the front (their values become inputs, with the elements that ONNX Runtime
 computed) and takes nodes out of the middle, as long as the graph still fails. Writes CASE.reduced and prints its nodes.
@@ -69,7 +71,9 @@ class Reducer:
         if done.returncode not in (0, 1) or not done.stdout:
             return "crashed"
         case = json.loads(done.stdout)["cases"][0]
-        how = case["outcome"] if case["outcome"] != "failed" else "differs" if ": got " in case["reason"] or "L2" in case["reason"] else "error"
+        how = case["outcome"]
+        if how == "failed":
+            how = "differs" if ": got " in case["reason"] or "L2" in case["reason"] else "error"
         return None if how == "passed" else how
 
     def fails(self, model, inputs):
@@ -151,7 +155,8 @@ def cut_front(r):
         while at < len(r.model.graph.node):
             cut = [name for node in list(r.model.graph.node)[at - step:at] for name in node.output
                    if node.op_type != "Constant"]
-            if not cut or set(cut) & set(outputs) or not any(r.take(*pruned(r.model, outputs, values, r.inputs, cut, free)) for free in (True, False)):
+            if not cut or set(cut) & set(outputs) or not any(
+                    r.take(*pruned(r.model, outputs, values, r.inputs, cut, free)) for free in (True, False)):
                 at += step
         step //= 2
 

@@ -35,9 +35,10 @@ std::string slow_cpus(int count, const std::string& more = "") {
 /// GPUs on which nodes take no time, and copies 1,000 bytes a second each way.
 std::string copying_gpus(int count, const std::string& links) {
   return R"({"version": 1, "coordinator_s": 0, "hosts": [{"devices": [{"name": "g", "count": )" +
-         std::to_string(count) +
-         R"(, "kind": "vulkan", "memory_bytes": 1000000000, "channels_last": false, "profile": {"launch_s": 0, "barrier_s": 0, "chunk_s": 0, )" +
-         R"("submit_s": 0, "float32": 1e21, "other": 1e21, "memory_bytes_per_s": 1e21, "up.latency_s": 0, "down.latency_s": 0, )" +
+         std::to_string(count) + R"(, "kind": "vulkan", "memory_bytes": 1000000000, "channels_last": false, )" +
+         R"("profile": {"launch_s": 0, "barrier_s": 0, "chunk_s": 0, )" +
+         R"("submit_s": 0, "float32": 1e21, "other": 1e21, "memory_bytes_per_s": 1e21, )" +
+         R"("up.latency_s": 0, "down.latency_s": 0, )" +
          R"("up.bytes_per_s": 1000, "down.bytes_per_s": 1000, "input_bytes_per_s": 1e21}}]}], "shared_links": [)" +
          links + "]}";
 }
@@ -113,8 +114,9 @@ TEST_CASE("copies over a link that devices share get half of it each", "[sim][li
 
 TEST_CASE("what the session's host gives to all others together has a limit", "[sim][links][D4]") {
   const std::string device =
-      R"("devices": [{"name": "c", "kind": "cpu", "memory_bytes": 1000000000, "profile": {"launch_s": 0, "chunk_s": 0, )"
-      R"("submit_s": 0, "float32": 1e21, "other": 1e21, "memory_bytes_per_s": 1e21, "input_bytes_per_s": 1e21}}])";
+      R"("devices": [{"name": "c", "kind": "cpu", "memory_bytes": 1000000000, )"
+      R"("profile": {"launch_s": 0, "chunk_s": 0, "submit_s": 0, "float32": 1e21, "other": 1e21, )"
+      R"("memory_bytes_per_s": 1e21, "input_bytes_per_s": 1e21}}])";
   const auto with_limits = [&](const std::string& limits) {
     return R"({"version": 1, "coordinator_s": 0, "own_network": {)" + limits + R"(}, "hosts": [)" +
            R"({"name": "a", "link": {"bytes_per_s": 1000}, )" + device + "}, " +

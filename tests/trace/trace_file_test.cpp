@@ -111,7 +111,8 @@ TEST_CASE("each rule of the format is checked", "[trace]") {
        R"({"ph":"X","pid":1,"tid":1,"name":"a","ts":0,"dur":5},{"ph":"X","pid":1,"tid":1,"name":"b","ts":1,"dur":5})",
        "overlaps event 0"},
       {R"({"ph":"b","pid":1,"cat":"c","id":1,"name":"a","ts":0},{"ph":"e","pid":1,"cat":"c","id":1,"name":"a","ts":1})",
-       R"({"ph":"b","pid":1,"cat":"c","id":1,"name":"a","ts":0},{"ph":"e","pid":1,"cat":"c","id":"1","name":"a","ts":1})",
+       R"({"ph":"b","pid":1,"cat":"c","id":1,"name":"a","ts":0},)"
+       R"({"ph":"e","pid":1,"cat":"c","id":"1","name":"a","ts":1})",
        "e without a b"},
       {R"({"ph":"C","pid":1,"name":"a","ts":0,"args":{"x":1}})",
        R"({"ph":"C","pid":1,"name":"a","ts":0,"args":{"x":"1"}})", "'x' of a counter is not a number"},
@@ -146,7 +147,8 @@ TEST_CASE("flows begin once, inside of slices", "[trace]") {
 TEST_CASE("traces of other programs are read too", "[trace]") {
   const timeline t =
       read_trace(R"([{"ph":"B","pid":3,"tid":4,"name":"a","ts":1000},{"ph":"E","pid":3,"tid":4,"ts":1500},
-    {"ph":"X","pid":3,"tid":5,"name":"b","ts":1600.25,"dur":1},{"ph":"M","pid":3,"name":"process_name","args":{"name":"p"}},
+    {"ph":"X","pid":3,"tid":5,"name":"b","ts":1600.25,"dur":1},
+    {"ph":"M","pid":3,"name":"process_name","args":{"name":"p"}},
     {"ph":"C","pid":3,"tid":4,"name":"heap","ts":1100,"args":{"x":3}}, {"ph":"X"}, {}])");
   REQUIRE(t.bars.size() == 2);
   CHECK(t.bars[0].begin_ns == 0);

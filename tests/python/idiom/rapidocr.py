@@ -15,8 +15,9 @@ graph = helper.make_graph(
 )
 model = helper.make_model(graph, opset_imports=[helper.make_operatorsetid("", 13)])
 model.ir_version = 8
-for d in list(model.graph.input[0].type.tensor_type.shape.dim)[:2] + list(model.graph.output[0].type.tensor_type.shape.dim)[:2]:
-    d.dim_value = -1  # as PaddlePaddle's older exporter writes what is not known
+for v in (model.graph.input[0], model.graph.output[0]):
+    for d in list(v.type.tensor_type.shape.dim)[:2]:
+        d.dim_value = -1  # as PaddlePaddle's older exporter writes what is not known
 helper.set_model_props(model, {"character": "a\nb\nc"})
 
 
