@@ -1,6 +1,7 @@
 #include "vulkan/gpu_program.hpp"
 
 #include "base/round_up.hpp"
+#include "device/moved_value.hpp"
 #include "ops/op.hpp"
 #include "plan/arena_space.hpp"
 #include "plan/cut/transfers.hpp"
