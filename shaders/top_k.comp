@@ -32,7 +32,7 @@ struct pair {
   uint at;
 };
 
-const pair behind_all = pair(~KEY(0), 0xffffffffu);
+const pair last_pair = pair(~KEY(0), 0xffffffffu);
 shared pair pairs[SORTED_SIZE == 0 ? THREADS : SORTED_SIZE];
 
 uint start;
@@ -54,13 +54,13 @@ void write(uint row, uint at, uint i) {
     found[to] = uvec2(i, 0);
 }
 
-/// Candidate i of a piece; `behind_all` if there is none.
+/// Candidate i of a piece; `last_pair`, which is after all, if there is none.
 pair candidate(uint row, uint piece, uint i) {
   const uint at = piece * SORTED_SIZE + i;
   if (at >= candidate_count)
-    return behind_all;
+    return last_pair;
   const uint index = FIRST ? at : candidates[row * candidate_count + at];
-  return index < size ? pair_of(index) : behind_all;
+  return index < size ? pair_of(index) : last_pair;
 }
 
 void sort_piece(uint row, uint piece) {
@@ -91,7 +91,7 @@ void select_row(uint row) {
   const uint id = gl_LocalInvocationID.x;
   pair last = pair(KEY(0), 0u);
   for (uint at = 0; at < k; ++at) {
-    pair best = behind_all;
+    pair best = last_pair;
     for (uint i = id; i < size; i += THREADS) {
       const pair p = pair_of(i);
       if (before(p, best) && (at == 0 || before(last, p)))

@@ -187,7 +187,7 @@ bool join(graph_editor& e, value_id rows, node_id norm, const attributes& norm_a
 }
 
 /// The products after a norm.
-bool fuse_behind_norm(graph_editor& e, node_id n) {
+bool fuse_after_norm(graph_editor& e, node_id n) {
   const auto attrs = norm_at(e, n);
   if (!attrs)
     return false;
@@ -241,7 +241,7 @@ bool fuse_projections(graph_editor& e) {
   bool changed = false;
   for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
     if (e.alive(n))
-      changed |= fuse_behind_norm(e, n);
+      changed |= fuse_after_norm(e, n);
   for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
     if (e.alive(n) && (e.at(n).op_type == "MatMul" || e.at(n).op_type == "MatMulNBits"))
       changed |= fuse_without_norm(e, n);

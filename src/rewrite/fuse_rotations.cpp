@@ -31,7 +31,7 @@ struct rotation {
 };
 
 /// troupe.Rotary of a result [batch, positions, columns] whose heads `n`, a Reshape, takes apart.
-std::optional<rotation> rotary_behind(const graph_editor& e, node_id n, const symbolic_shape& rows) {
+std::optional<rotation> rotary_after(const graph_editor& e, node_id n, const symbolic_shape& rows) {
   const value_id heads = e.at(n).outputs[0];
   const node_id at = e.used_once(heads) ? e.only_consumer(heads) : -1;
   if (at < 0 || !is_own(e.at(at), "Rotary") || e.at(at).inputs[0] != heads)
@@ -54,7 +54,7 @@ std::optional<rotation> rotation_of(const graph_editor& e, value_id v, const sym
     return std::nullopt;
   const node& call = e.at(n);
   if (is_op(call, "Reshape"))
-    return rotary_behind(e, n, rows);
+    return rotary_after(e, n, rows);
   const int64_t heads = call.attrs.integer("num_heads", 0);
   if (!is_op(call, "RotaryEmbedding") || heads < 1)
     return std::nullopt;

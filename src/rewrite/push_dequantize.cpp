@@ -44,7 +44,7 @@ bool keeps_order(const graph_editor& e, const node& n, value_id scale) {
 }
 
 /// Moves the DequantizeLinear that is before node `n` to after it.
-bool push_behind(graph_editor& e, node_id n) {
+bool push_after(graph_editor& e, node_id n) {
   if (e.at(n).inputs.empty() || !moves_elements(e, e.at(n)))
     return false;
   const value_id real = e.at(n).inputs[0], y = e.at(n).outputs[0];
@@ -113,7 +113,7 @@ bool push_dequantize(graph_editor& e) {
   const auto nodes = static_cast<node_id>(e.node_count());
   for (node_id n = 0; n < nodes; ++n)
     if (e.alive(n))
-      changed |= push_behind(e, n) || drop_round_trip(e, n) || pull_before(e, n);
+      changed |= push_after(e, n) || drop_round_trip(e, n) || pull_before(e, n);
   return changed;
 }
 

@@ -34,13 +34,13 @@ bool ends_product(const graph_editor& e, value_id v) {
 }
 
 /// An Add of a constant, as large as what it is added to: a Concat that nothing else reads.
-struct sum_behind_concat {
+struct sum_after_concat {
   node_id concat;
   value_id added;
   size_t axis;
 };
 
-std::optional<sum_behind_concat> sum_at(const graph_editor& e, node_id n) {
+std::optional<sum_after_concat> sum_at(const graph_editor& e, node_id n) {
   if (!is_op(e.at(n), "Add"))
     return std::nullopt;
   for (const size_t i : {0, 1}) {
@@ -51,7 +51,7 @@ std::optional<sum_behind_concat> sum_at(const graph_editor& e, node_id n) {
       continue;
     const auto rank = static_cast<int64_t>(e.val(joined).dims->size());
     const int64_t axis = e.at(concat).attrs.integer("axis");
-    return sum_behind_concat{concat, added, static_cast<size_t>(axis < 0 ? axis + rank : axis)};
+    return sum_after_concat{concat, added, static_cast<size_t>(axis < 0 ? axis + rank : axis)};
   }
   return std::nullopt;
 }

@@ -43,7 +43,7 @@ public:
     if (e_.attrs().integer("past_present_share_buffer", 0) != 0)
       attend_in_buffers();
     else
-      attend_behind_past();
+      attend_after_past();
   }
 
 private:
@@ -80,7 +80,7 @@ private:
     e_.set_output(2, o_.v);
   }
 
-  void attend_behind_past() {
+  void attend_after_past() {
     if (e_.has_input(masked_indirection))
       fail(errc::unsupported, "cache_indirection without past_present_share_buffer is not supported");
     o_.past_key = e_.input(masked_past_key);

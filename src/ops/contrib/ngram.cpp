@@ -104,7 +104,7 @@ token_span accepted(token_span source, int64_t place, token_span predicted) {
 }
 
 /// Returns the place in the source after the last tokens, −1 if they are not there or at more than one place.
-int64_t place_behind(token_span source, token_span tokens, gram_sizes sizes) {
+int64_t place_after(token_span source, token_span tokens, gram_sizes sizes) {
   int64_t place = -1;
   for (int64_t n = sizes.least; n <= std::min(sizes.most, std::ssize(tokens)); ++n) {
     const token_span last = tokens.last(static_cast<size_t>(n));
@@ -134,7 +134,7 @@ void detect_bifurcation(kernel_context& c) {
   }
   c.give(0, tensor::of<int64_t>({std::ssize(tokens)}, tokens));
   if (c.has_output(1))
-    *c.output(1).as<int64_t>() = place_behind(source, tokens, parse_gram_sizes(c.attrs()));
+    *c.output(1).as<int64_t>() = place_after(source, tokens, parse_gram_sizes(c.attrs()));
 }
 
 constexpr auto ngram_rows = std::to_array<op_def>({

@@ -91,7 +91,7 @@ private:
   }
 
   /// Returns the place after the character at `at`.
-  static size_t behind_character(std::string_view text, size_t at) {
+  static size_t after_character(std::string_view text, size_t at) {
     if (at >= text.size())
       return at + 1;
     next_code_point(text, at);
@@ -108,7 +108,7 @@ private:
     while (const auto match = find(text, at, expression)) {
       const auto [place, size] = *match;
       add(text.substr(at, place - at));
-      at = size > 0 ? place + size : behind_character(text, place);
+      at = size > 0 ? place + size : after_character(text, place);
     }
     if (at < text.size())
       add(text.substr(at));
@@ -123,7 +123,7 @@ private:
       const std::string_view token = text.substr(place, size);
       if (is_long_enough(token))
         tokens.push_back(token);
-      at = is_long_enough(token) ? place + size : behind_character(text, place);
+      at = is_long_enough(token) ? place + size : after_character(text, place);
     }
     return tokens;
   }
