@@ -93,7 +93,7 @@ TEST_CASE("BifurcationDetector refuses places and predictions that do not fit th
     return refusal("BifurcationDetector", attrs, {longs({1, 2, 3}), longs({7}), longs({place}), longs(predicted)}, 2);
   };
   CHECK_THAT(refused(-1, {1}), Contains("place -1 is outside a source of 3 tokens"));
-  CHECK_THAT(refused(4, {1}), Contains("place 4 is none"));
+  CHECK_THAT(refused(4, {1}), Contains("place 4 is outside"));
   CHECK_THAT(refused(1, {2, 3}), Contains("2 predicted tokens from place 1 on; a source of 3 needs 3"));
   CHECK_THAT(refused(0, {1, 2, 3, 4}, attrs_of({{"min_ngram_size", int64_t{0}}})), Contains("'min_ngram_size'"));
   CHECK_THAT(refused(0, {1, 2, 3, 4}, attrs_of({{"min_ngram_size", int64_t{4}}})), Contains("are 4 and 3"));
@@ -101,6 +101,17 @@ TEST_CASE("BifurcationDetector refuses places and predictions that do not fit th
              Contains("elements of the place in the source: 2 and 1"));
   CHECK_THAT(refusal("BifurcationDetector", {}, {longs({1}), tensor(dtype::int64, {1, 1}), longs({0})}, 2),
              Contains("input 1 is int64"));
+}
+
+// -- NGramRepeatBlock
+
+TEST_CASE("NGramRepeatBlock refuses n-grams without tokens, and ids without a score", "[ops][contrib]") {
+  const auto refused = [](int64_t size, int64_t id) {
+    const tensor ids = tensor::of<int64_t>({1, 2}, std::vector<int64_t>{id, id});
+    return refusal("NGramRepeatBlock", attrs_of({{"ngram_size", size}}), {ids, noise({1, 3}, 1)});
+  };
+  CHECK_THAT(refused(0, 1), Contains("attribute 'ngram_size' must be at least 1, not 0"));
+  CHECK_THAT(refused(1, 3), Contains("the id 3 is outside the 3 ids"));
 }
 
 // -- WordConvEmbedding
@@ -119,7 +130,7 @@ TEST_CASE("WordConvEmbedding refuses what has no embedding, and sizes that diffe
     return refusal("WordConvEmbedding", attrs, inputs);
   };
   CHECK_THAT(refused({ints({1, 3}, {1, 4, 0}), filters, bias, table}), Contains("character 4 is outside the 4"));
-  CHECK_THAT(refused({ints({1, 3}, {1, -2, 1}), filters, bias, table}), Contains("character -2 is none"));
+  CHECK_THAT(refused({ints({1, 3}, {1, -2, 1}), filters, bias, table}), Contains("character -2 is outside"));
   CHECK_THAT(refused({words, noise({2, 1, 4, 3}, 1), bias, table}), Contains("windows of 4 characters do not fit"));
   CHECK_THAT(refused({words, filters, noise({3}, 2), table}), Contains("filters and their biases: 2 and 3"));
   CHECK_THAT(refused({words, filters, bias, noise({4, 2}, 3)}), Contains("embeddings: 3 and 2 differ"));
@@ -166,7 +177,8 @@ TEST_CASE("Gates refuse operands that do not fit", "[ops][contrib]") {
   CHECK_THAT(refusal("GatedAdd", {}, {tensor::scalar<float>(1), tensor::scalar<float>(1), row}),
              Contains("x has rank 0"));
   CHECK_THAT(refusal("GatedRMSNorm", {}, {x, noise({3}, 1), x}), Contains("rows of 4 do not divide into parts of 3"));
-  CHECK_THAT(refusal("GatedRMSNorm", {}, {x, tensor(dtype::float32, {0}), x}), Contains("no parts of 0"));
+  CHECK_THAT(refusal("GatedRMSNorm", {}, {x, tensor(dtype::float32, {0}), x}),
+             Contains("do not divide into parts of 0"));
   CHECK_THAT(refusal("GatedRMSNorm", {}, {x, noise({4}, 1), row}), Contains("the gate and x: shapes"));
   CHECK_THAT(refusal("GatedRMSNorm", attrs_of({{"activation", std::string("relu")}}), {x, noise({4}, 1), x}),
              Contains("'activation' is 'relu'"));

@@ -89,7 +89,7 @@ TEST_CASE("what is no value of a type is refused", "[wire]") {
     const bool known = number <= 26 && number != 14 && number != 15;
     CHECK((thrown_by([&] { decode<dtype>(std::vector{number}); }).code() == errc::internal) == known);
   }
-  CHECK_THAT(refusal<errc>({0}), Contains("0 is none"));
+  CHECK_THAT(refusal<errc>({0}), Contains("0 is not one"));
   CHECK_THAT(refusal<sample>(std::vector<uint8_t>(200, 0xff)), Contains("malformed at byte"));
   const std::map<std::string, int> once{{"a", 1}};
   std::vector<uint8_t> twice = encode(once);
