@@ -37,7 +37,7 @@ line_buffer in_lines(const std::vector<int8_t>& bytes) {
   return lines;
 }
 
-/// Returns the weights without their zero point; nullopt if they do not fit 8 bits or the zero point is no constant.
+/// Returns the weights without their zero point; nullopt if they do not fit 8 bits or the zero point is not a constant.
 std::optional<std::vector<uint8_t>> centred_weights(const kernel_request& r, const int8::operand_positions& at) {
   const operand& w = r.inputs[at.b];
   if (r.has_input(at.b_zero) && !r.inputs[at.b_zero].constant)

@@ -2,7 +2,8 @@
 // result.
 //
 //   Σ (a − a_zero) (b − b_zero) = Σ a b − b_zero Σ a − a_zero (Σ b − depth · b_zero), modulo 2^32
-//   y = act(float(sum + integer bias) · scale + offset)      quantised: saturate(⌊y / y_scale⌉ + y_zero), halves to even
+//   y = act(float(sum + integer bias) · scale + offset)
+//   quantised: saturate(⌊y / y_scale⌉ + y_zero), halves to even
 #pragma once
 
 #include "cpu/int8_rows.hpp"
