@@ -14,7 +14,7 @@
 
 #include "base/cpu_relax.hpp"
 #include "base/shared_work.hpp"
-#include "plan/estimate/predict.hpp"
+#include "plan/estimate/lanes.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/execution_unit.hpp>

@@ -1,7 +1,7 @@
 #include "measure/calibration.hpp"
 
 #include "base/quantile.hpp"
-#include "plan/estimate/predict.hpp"
+#include "plan/estimate/lanes.hpp"
 #include "troupe/model_builder.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
+#include <utility>
 
 namespace troupe::monitoring {
 namespace {
@@ -61,38 +63,28 @@ std::array<double, part_count> seconds_of_parts(const chunk_trace& c, const move
   return seconds;
 }
 
-/// When chunks end as they are played through one after the other, in the order of their ids.
-class replayer {
-public:
-  explicit replayer(size_t chunks) : ends_(chunks, 0) {}
-
-  /// Returns when everything is there that a chunk waits for, its device included.
-  double ready(const replayed_run& run, const replayed_chunk& c) {
-    if (c.segment != segment_) {
-      segment_ = c.segment;
-      segment_begin_ = last_answer_;
-    }
-    double at = std::max(segment_begin_, free_[c.device]);
+/// Plays a run's chunks one after the other, in the order of their ids. Returns when the last answer has come.
+/// `end_of(c, ready_s)` returns when a chunk ends; all that it waits for, its device included, is there at `ready_s`.
+template <class Run, class F>
+double play(Run& run, F&& end_of) {
+  std::vector<double> ends(run.chunks.size(), 0); // by chunk, on its device
+  std::map<device_index, double> is_free;
+  uint32_t segment = 0;
+  double segment_begin = 0, last_answer = 0;
+  for (chunk_id id = 0; id < run.chunks.size(); ++id) {
+    auto& c = run.chunks[id];
+    if (std::exchange(segment, c.segment) != c.segment)
+      segment_begin = last_answer;
+    double ready = std::max(segment_begin, is_free[c.device]);
     for (chunk_id before : c.predecessors) {
       const replayed_chunk& b = run.chunks[before];
-      at = std::max(at, ends_[before] + (b.device == c.device ? 0 : b.answer_s));
+      ready = std::max(ready, ends[before] + (b.device == c.device ? 0 : b.answer_s));
     }
-    return at;
+    ends[id] = is_free[c.device] = end_of(c, ready);
+    last_answer = std::max(last_answer, ends[id] + c.answer_s);
   }
-
-  void end(chunk_id id, const replayed_chunk& c, double at) {
-    ends_[id] = free_[c.device] = at;
-    last_answer_ = std::max(last_answer_, at + c.answer_s);
-  }
-
-  double last_answer() const { return last_answer_; }
-
-private:
-  std::vector<double> ends_; // by chunk, on its device
-  std::map<device_index, double> free_;
-  uint32_t segment_ = 0;
-  double segment_begin_ = 0, last_answer_ = 0;
-};
+  return last_answer;
+}
 
 /// Fills in what one chunk's own trace says.
 void measure(replayed_chunk& c, const chunk_trace& trace, int64_t run_begin_ns, const move_kinds& kinds) {
@@ -126,23 +118,19 @@ replayed_run replay_of(const run_trace& trace) {
     run.chunks.push_back({.device = c.device, .segment = c.segment, .predecessors = c.predecessors});
   for (const chunk_trace& c : trace.chunks)
     measure(run.chunks[c.chunk], c, trace.begin_ns, kinds);
-  replayer played(run.chunks.size());
-  for (chunk_id id = 0; id < run.chunks.size(); ++id) {
-    replayed_chunk& c = run.chunks[id];
-    c.lead_s = c.begin_s - played.ready(run, c);
-    played.end(id, c, c.begin_s + c.busy_s());
-  }
-  run.tail_s = static_cast<double>(trace.end_ns - trace.begin_ns) * 1e-9 - played.last_answer();
+  const double answered = play(run, [](replayed_chunk& c, double ready) {
+    c.lead_s = c.begin_s - ready;
+    return c.begin_s + c.busy_s();
+  });
+  run.tail_s = static_cast<double>(trace.end_ns - trace.begin_ns) * 1e-9 - answered;
   return run;
 }
 
 double makespan(const replayed_run& run) {
-  replayer played(run.chunks.size());
-  for (chunk_id id = 0; id < run.chunks.size(); ++id) {
-    const replayed_chunk& c = run.chunks[id];
-    played.end(id, c, std::max(played.ready(run, c) + c.lead_s, 0.0) + c.busy_s());
-  }
-  return played.last_answer() + run.tail_s;
+  const auto end_of = [](const replayed_chunk& c, double ready) {
+    return std::max(ready + c.lead_s, 0.0) + c.busy_s();
+  };
+  return play(run, end_of) + run.tail_s;
 }
 
 } // namespace troupe::monitoring

@@ -23,7 +23,7 @@ void virtual_devices::add(const device_info& device) {
       device.processor.empty() ? next : processor_of_.try_emplace({device.host, device.processor}, next).first->second;
   if (on == next)
     processors_.emplace_back();
-  devices_.push_back({.info = device, .on = on, .host_free = 0, .use = {}, .waiting = 0, .pace = 1});
+  devices_.push_back({.info = device, .on = on, .host = {}, .use = {}, .waiting = 0, .pace = 1});
 }
 
 void virtual_devices::run(size_t device, const chunk_price& price, chunk_done done) {
@@ -36,7 +36,7 @@ void virtual_devices::run(size_t device, const chunk_price& price, chunk_done do
   j->price = &price;
   j->done = std::move(done);
   j->times.sent = events_.now();
-  j->host_end = d.host_free = std::max(events_.now(), d.host_free) + price.host_s;
+  j->host_end = d.host.take(events_.now(), price.host_s);
   processor& p = processors_[d.on];
   j->beside_in = d.info.copies_beside_work && !p.jobs.empty() && price.in_bytes >= copies_beside_bytes;
   j->beside_out = d.info.copies_beside_work && price.next_is_free && price.out_bytes >= copies_beside_bytes;
@@ -92,24 +92,20 @@ void virtual_devices::answer(const job_ptr& j) {
 void virtual_devices::lose(size_t device) {
   virtual_device& d = devices_[device];
   processor& p = processors_[d.on];
-  for (const job_ptr& j : p.jobs)
-    if (j->device == device) {
-      if (j->moving)
-        links_.cancel(*j->moving);
-      j->at = stage::ended; // nothing that is scheduled for it does anything now
-      j->done = nullptr;
-    }
-  for (const job_ptr& j : d.going) {
+  const auto forget = [&](const job_ptr& j) {
     if (j->moving)
       links_.cancel(*j->moving);
-    j->at = stage::ended;
-  }
+    j->at = stage::ended; // nothing that is scheduled for it does anything now
+    j->done = nullptr;
+    return true;
+  };
+  std::erase_if(p.jobs, [&](const job_ptr& j) { return j->device == device && forget(j); });
+  std::ranges::for_each(d.going, forget);
   d.coming.clear();
   d.going.clear();
-  std::erase_if(p.jobs, [&](const job_ptr& j) { return j->device == device; });
   d.waiting = 0;
   d.lost = true;
-  p.lane_free = events_.now();
+  p.work.free_s = events_.now();
   look(d.on);
 }
 
@@ -173,24 +169,25 @@ bool virtual_devices::go_on(processor& p, size_t i) {
 
 void virtual_devices::begin_copies_in(const job_ptr& j) {
   j->times.in_begin = events_.now();
-  j->ready = events_.now();
   j->at = stage::copies_in;
   devices_[j->device].use.copy_s += total_s(j->price->in);
-  carry(j, j->price->in, 0, [this, j] { copied_in(j); });
+  carry(j, j->price->in, 0, [this, j] {
+    if (!j->beside_in)
+      return work(j); // it has the lane
+    j->at = stage::waits_for_work;
+    j->ready = events_.now();
+  });
 }
 
 void virtual_devices::submit(processor& p, const job_ptr& j) {
   const device_info& info = devices_[j->device].info;
   if (!j->beside_in)
     j->ready = j->host_end;
-  const double idle_s = j->ready - p.lane_free;
-  if (idle_s < 0)
+  if (j->ready < p.work.free_s)
     j->times.after = p.last_number;
-  const double wait_s = submit_seconds(info, j->price->work_s, idle_s, p.last && *p.last != j->device, p.last_work);
-  p.last = j->device;
   p.last_number = j->times.number;
   j->at = stage::submits;
-  p.last_work = j->price->work_s;
+  const double wait_s = p.work.submit(j->device, info, j->price->work_s, j->ready);
   events_.after(wait_s, [this, j, &p] {
     if (j->has_ended())
       return;
@@ -214,9 +211,8 @@ void virtual_devices::work(const job_ptr& j) {
       return;
     j->times.work_end = events_.now();
     j->at = stage::waits_for_out;
-    processor& on = processors_[devices_[j->device].on];
     if (j->beside_out)
-      on.lane_free = events_.now();
+      processors_[devices_[j->device].on].work.free_s = events_.now();
     look(devices_[j->device].on);
   });
 }
@@ -241,19 +237,10 @@ void virtual_devices::carry(const job_ptr& j, const std::vector<leg>& legs, size
   });
 }
 
-void virtual_devices::copied_in(const job_ptr& j) {
-  if (j->beside_in) {
-    j->at = stage::waits_for_work;
-    j->ready = events_.now();
-  } else {
-    work(j); // it has the lane
-  }
-}
-
 void virtual_devices::end(const job_ptr& j) {
   virtual_device& d = devices_[j->device];
   if (!j->beside_out)
-    processors_[d.on].lane_free = events_.now();
+    processors_[d.on].work.free_s = events_.now();
   ++d.use.chunks;
   d.use.bytes_in += j->price->in_bytes;
   d.use.bytes_out += j->price->out_bytes;

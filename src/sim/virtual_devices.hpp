@@ -7,11 +7,11 @@
 #pragma once
 
 #include "base/seeded_random.hpp"
+#include "plan/estimate/lanes.hpp"
 #include "sim/chunk_prices.hpp"
 
 #include <deque>
 #include <memory>
-#include <optional>
 
 namespace troupe::sim {
 
@@ -84,16 +84,14 @@ private:
   using job_ptr = std::shared_ptr<job>;
 
   struct processor {
-    std::deque<job_ptr> jobs;   // in their order; the first has not ended
-    seconds lane_free = 0;      // since when
-    std::optional<size_t> last; // device that worked last …
-    double last_work = 0;       // … and its seconds
-    uint64_t last_number = 0;
+    std::deque<job_ptr> jobs; // in their order; the first has not ended
+    processor_clock work;
+    uint64_t last_number = 0; // of the job that was submitted last
   };
   struct virtual_device {
     device_info info;
     size_t on = 0;                     // processor
-    seconds host_free = 0;             // when its thread is
+    lane_clock host;                   // its thread
     std::deque<job_ptr> coming, going; // over the network; the first one is on its way
     device_use use;
     size_t waiting = 0;
@@ -117,7 +115,6 @@ private:
   void work(const job_ptr& j);
   /// Carries the legs out from leg `i` on, one after the other; then calls `then`, unless the device is lost.
   void carry(const job_ptr& j, const std::vector<leg>& legs, size_t i, const std::function<void()>& then);
-  void copied_in(const job_ptr& j);
   void end(const job_ptr& j);
   double noise();
 

@@ -189,9 +189,8 @@ void virtual_session::ended(const std::shared_ptr<chunk_work>& work, const insta
   world_.values.fill(*of.bound, *work, world_.infos[record.device]);
   const double answer_s = std::max(0.0, world_.infos[record.device].profile.chunk_s - world_.coordinator_s);
   world_.events.after(answer_s, [this, work, record = std::move(record)]() mutable {
-    const seconds begin = std::max(world_.events.now(), coordinator_free_);
-    coordinator_free_ = begin + world_.coordinator_s;
-    world_.events.at(coordinator_free_, [this, work, record = std::move(record)]() mutable {
+    const seconds told = coordinator_.take(world_.events.now(), world_.coordinator_s);
+    world_.events.at(told, [this, work, record = std::move(record)]() mutable {
       record.told = world_.events.now();
       because_ = record.times.number;
       if (world_.on_chunk && record.times.sent >= world_.begin)

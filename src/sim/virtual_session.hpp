@@ -102,8 +102,8 @@ private:
   std::unordered_map<uint64_t, std::shared_ptr<const installed>> plans_; // by bound plan
   std::vector<uint64_t> retired_;
   std::unordered_map<uint64_t, run_done> runs_; // by ticket
-  seconds coordinator_free_ = 0;
-  uint64_t because_ = 0; // the chunk whose end is being told
+  lane_clock coordinator_;                      // its thread
+  uint64_t because_ = 0;                        // the chunk whose end is being told
 };
 
 } // namespace troupe::sim

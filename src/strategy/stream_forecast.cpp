@@ -1,5 +1,7 @@
 #include "strategy/stream_forecast.hpp"
 
+#include "plan/estimate/lanes.hpp"
+
 #include <algorithm>
 #include <queue>
 
@@ -46,38 +48,44 @@ std::vector<chunk_id> chunk_list::add(const std::vector<chunk_cost>& piece, size
 }
 
 /// Returns the chunks in the order in which their devices get them: as they become ready.
-std::vector<chunk_id> order_of(std::span<const chunk_cost> chunks, std::span<const device_info> devices) {
+chunk_list in_order(chunk_list all, std::span<const device_info> devices) {
   const std::vector<size_t> processors = first_of_processors(devices);
-  std::vector<std::vector<chunk_id>> dependents(chunks.size());
-  std::vector<size_t> missing(chunks.size());
-  std::vector<double> ready(chunks.size(), 0), is_free(devices.size(), 0);
+  std::vector<std::vector<chunk_id>> dependents(all.chunks.size());
+  std::vector<size_t> missing(all.chunks.size());
+  std::vector<chunk_id> position(all.chunks.size());
+  std::vector<double> ready(all.chunks.size(), 0);
+  std::vector<lane_clock> lanes(devices.size());
   using entry = std::pair<double, chunk_id>;
   std::priority_queue<entry, std::vector<entry>, std::greater<>> next;
-  for (chunk_id c = 0; c < chunks.size(); ++c) {
-    missing[c] = chunks[c].predecessors.size();
-    for (chunk_id before : chunks[c].predecessors)
+  for (chunk_id c = 0; c < all.chunks.size(); ++c) {
+    missing[c] = all.chunks[c].predecessors.size();
+    for (chunk_id before : all.chunks[c].predecessors)
       dependents[before].push_back(c);
     if (missing[c] == 0)
       next.emplace(0, c);
   }
-  std::vector<chunk_id> order;
+  chunk_list ordered;
   for (; !next.empty();) {
     const chunk_id c = next.top().second;
     next.pop();
-    order.push_back(c);
-    const chunk_cost& cost = chunks[c];
-    double& free_at = is_free[processors[cost.device]];
-    free_at = std::max(free_at, ready[c] + cost.net_in_s) + cost.in_s + cost.work_s + cost.out_s;
-    const double answered = free_at + cost.net_out_s + devices[cost.device].profile.chunk_s;
+    position[c] = static_cast<chunk_id>(ordered.chunks.size());
+    chunk_cost& cost = ordered.chunks.emplace_back(std::move(all.chunks[c]));
+    ordered.request.push_back(all.request[c]);
+    for (chunk_id& before : cost.predecessors)
+      before = position[before];
+    std::sort(cost.predecessors.begin(), cost.predecessors.end());
+    lane_clock& lane = lanes[processors[cost.device]];
+    lane.free_s = lane.take(ready[c] + cost.net_in_s, cost.in_s) + cost.work_s + cost.out_s;
+    const double answered = lane.free_s + cost.net_out_s + devices[cost.device].profile.chunk_s;
     for (chunk_id d : dependents[c]) {
       // One of the same device is submitted without waiting for the answer.
-      const bool is_same = chunks[d].device == cost.device;
+      const bool is_same = all.chunks[d].device == cost.device;
       ready[d] = std::max(ready[d], is_same ? ready[c] : answered);
       if (--missing[d] == 0)
         next.emplace(ready[d], d);
     }
   }
-  return order;
+  return ordered;
 }
 
 } // namespace
@@ -121,22 +129,12 @@ std::vector<double> stream_forecast::play(std::span<const forecast_piece> pieces
     const auto after = before.size() < depth ? std::vector<chunk_id>() : before[before.size() - depth];
     before.push_back(all.add(costs(p.replica, p.rows), p.request, after));
   }
-  const std::vector<chunk_id> order = order_of(all.chunks, devices_);
-  std::vector<chunk_id> position(order.size());
-  for (chunk_id at = 0; at < order.size(); ++at)
-    position[order[at]] = at;
-  std::vector<chunk_cost> ordered;
-  for (chunk_id c : order) {
-    chunk_cost& one = ordered.emplace_back(std::move(all.chunks[c]));
-    for (chunk_id& before : one.predecessors)
-      before = position[before];
-    std::sort(one.predecessors.begin(), one.predecessors.end());
-  }
-  const prediction played = troupe::play(ordered, devices_);
+  const chunk_list ordered = in_order(std::move(all), devices_);
+  const prediction played = troupe::play(ordered.chunks, devices_);
   std::vector<double> answered(requests, 0);
-  for (chunk_id at = 0; at < order.size(); ++at) {
-    double& end = answered[all.request[order[at]]];
-    end = std::max(end, played.chunks[at].end_s + devices_[ordered[at].device].profile.chunk_s);
+  for (chunk_id at = 0; at < ordered.chunks.size(); ++at) {
+    double& end = answered[ordered.request[at]];
+    end = std::max(end, played.chunks[at].end_s + devices_[ordered.chunks[at].device].profile.chunk_s);
   }
   return answered;
 }

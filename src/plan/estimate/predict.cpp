@@ -6,6 +6,7 @@
 #include "ops/evaluate.hpp"
 #include "ops/onnx/control.hpp"
 #include "plan/estimate/gpu_support.hpp"
+#include "plan/estimate/lanes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,18 +18,16 @@ namespace {
 /// From the signal of a peer's work to the work that waits for it, on an H200.
 constexpr double peer_wait_s = 9e-6;
 
-/// When the lanes of a device are free, and when its newest chunks of the segment ended theirs; the newest first.
+/// The lanes of a device, and when its newest chunks of the segment ended theirs; the newest first.
 struct device_lanes {
-  double host = 0, in = 0, work = 0, out = 0;
-  double net_in = 0, net_out = 0;
+  lane_clock host, net_in, in, out, net_out;
+  processor_clock work;
   std::array<double, 2> works{};
   std::array<double, 3> outs{};
-  bool used = false;     // in this segment
-  device_index last = 0; // who used them …
-  double last_work = 0;  // … for how long
 
-  explicit device_lanes(double start = 0)
-      : host(start), in(start), work(start), out(start), net_in(start), net_out(start) {}
+  explicit device_lanes(double start = 0) : host{start}, net_in{start}, in{start}, out{start}, net_out{start} {
+    work.free_s = start;
+  }
 };
 
 class player {
@@ -68,35 +67,30 @@ private:
     const chunk_cost& c = chunks_[id];
     const device_info& device = devices_[c.device];
     device_lanes& l = lanes_[processor_[c.device]];
-    const bool in_beside = device.copies_beside_work && l.used && c.in_bytes >= copies_beside_bytes;
+    const bool in_beside = device.copies_beside_work && l.work.last && c.in_bytes >= copies_beside_bytes;
     const bool out_beside = device.copies_beside_work && next_is_free_[id] && c.out_bytes >= copies_beside_bytes;
     device_lanes& own = lanes_[c.device]; // each device has a thread and a way over the network of its own
-    double start = own.host = std::max(ready(c), own.host) + c.host_s;
+    double start = own.host.take(ready(c), c.host_s);
     if (c.net_in_s > 0)
-      start = own.net_in = std::max(start, own.net_in) + c.net_in_s;
-    double begin = std::max({start, l.work, l.outs[1]});
+      start = own.net_in.take(start, c.net_in_s);
+    double begin = std::max({start, l.work.free_s, l.outs[1]});
     if (in_beside) {
-      begin = std::max({start, l.in, l.works[1], l.outs[2]});
-      start = l.in = begin + c.in_s;
+      begin = std::max({start, l.in.free_s, l.works[1], l.outs[2]});
+      start = l.in.take(begin, c.in_s);
     }
-    const bool another_worked = l.used && l.last != c.device;
-    start = std::max({start, l.work, l.outs[1]}) +
-            submit_seconds(device, c.work_s, start - l.work, another_worked, l.last_work);
+    start = std::max({start, l.work.free_s, l.outs[1]}) + l.work.submit(c.device, device, c.work_s, start);
     if (!in_beside)
-      l.in = start = std::max(start, l.in) + c.in_s;
-    l.work = start + c.work_s;
+      start = l.in.take(start, c.in_s);
+    l.work.free_s = start + c.work_s;
     // Both directions of the link are used by one copy at a time.
-    const double end = l.out = std::max(l.work, l.out) + c.out_s;
+    const double end = l.out.take(l.work.free_s, c.out_s);
     if (!out_beside)
-      l.work = end;
-    l.works = {l.work, l.works[0]};
+      l.work.free_s = end;
+    l.works = {l.work.free_s, l.works[0]};
     l.outs = {end, l.outs[0], l.outs[1]};
-    l.used = true;
-    l.last = c.device;
-    l.last_work = c.work_s;
     double there = end;
     if (c.net_out_s > 0)
-      there = own.net_out = std::max(end, own.net_out) + c.net_out_s;
+      there = own.net_out.take(end, c.net_out_s);
     result_.chunks[id] = {begin, there, c.net_in_s + c.in_s + c.out_s + c.net_out_s};
     result_.busy_s[c.device] += c.in_s + c.work_s + c.out_s;
     result_.makespan_s = std::max(result_.makespan_s, there + device.profile.chunk_s);

@@ -11,37 +11,7 @@
 
 #include "plan/plan.hpp"
 
-#include <algorithm>
-
 namespace troupe {
-
-/// Returns whether a driver computes for a device on the host's cores: devices of them share these as threads do,
-/// without turns.
-inline bool is_emulated(const device_info& device) {
-  return device.kind == device_kind::vulkan && device.processor == "cpu";
-}
-
-/// What a chunk takes longer because the GPU works for another of the devices that share it at the same time. Each has
-/// a VkDevice of its own, and a driver lets those that have work take turns of some 2 ms, whatever a chunk's length; a
-/// change costs some 0.5 ms, so a quarter. Measured with requests in flight on both (H100 and H200, driver 580, chunks
-/// of 1 to 11 ms): 1.14 to 1.31 of the time that one device takes for both.
-inline double turn_seconds(double work_s, double other_work_s) {
-  constexpr double share = 0.25;
-  return share * std::min(work_s, other_work_s);
-}
-
-/// Returns what a chunk of `work_s` takes before its copies and work: its submission, what turns cost if the GPU has
-/// worked for another device and the chunk waited for that (`idle_s` is negative), and waking threads that slept, since
-/// the processor worked for another device or had nothing to do for `idle_s`. Shorter waits do not let them fall
-/// asleep.
-inline double submit_seconds(const device_info& device, double work_s, double idle_s, bool another_worked,
-                             double last_work_s) {
-  constexpr double awake_s = 5e-5;
-  const bool slept = another_worked || idle_s > awake_s;
-  const bool takes_turns = another_worked && idle_s < 0 && device.kind == device_kind::vulkan && !is_emulated(device);
-  return device.profile.submit_s + (slept ? device.profile.wake_s : 0) +
-         (takes_turns ? turn_seconds(work_s, last_work_s) : 0);
-}
 
 /// What a chunk costs its device, and what it waits for; by hand in tests.
 struct chunk_cost {
