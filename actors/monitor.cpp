@@ -1,5 +1,5 @@
-// Samples of an engine and a session over time; what they say is src/monitor's.
-#include "monitor/trends.hpp"
+// Samples of an engine and a session over time; what they say is src/monitoring's.
+#include "monitoring/trends.hpp"
 
 #include <chrono>
 #include <deque>

@@ -4,7 +4,7 @@
 
 #include "base/elapsed.hpp"
 #include "cost/profile_file.hpp"
-#include "experiment/result_tables.hpp"
+#include "experiments/result_tables.hpp"
 #include "run/model.hpp"
 #include "schedules/task_model.hpp"
 #include "sim/arrival_times.hpp"
@@ -218,7 +218,7 @@ void add_compare(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "compare", "Run what an experiment file lists (models, devices or clusters, policies, strategies), "
                  "simulated, real or both, and tell what is really faster");
-  command->add_option("experiment", args->file, "The experiment, JSON: src/experiment/README.md has the format")
+  command->add_option("experiment", args->file, "The experiment, JSON: src/experiments/README.md has the format")
       ->type_name("FILE")
       ->required();
   command->add_option("--csv", args->csv, "File for all times, one a line")->type_name("FILE");

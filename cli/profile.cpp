@@ -8,7 +8,7 @@
 #include "cli/tune.hpp"
 #include "measure/measure_nodes.hpp"
 #include "measure/operator_table.hpp"
-#include "monitor/bottlenecks.hpp"
+#include "monitoring/bottlenecks.hpp"
 #include "plan/estimate/predict.hpp"
 
 #include <fmt/format.h>

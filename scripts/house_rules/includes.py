@@ -8,11 +8,11 @@ from .tree import CPP, Violation
 # shaders/parameters and src/ops shaders/scalar_codes.h, which no other folder does. The laboratory comes last: programs
 # that run models are linked without it, so above src only the command and the benchmarks include it.
 SHADER_DOORS = {"parameters": "src/launch", "scalar_codes.h": "src/ops"}
-LABORATORY = ["pages", "schedules", "measure", "sim", "experiment"]
+LABORATORY = ["pages", "schedules", "measure", "sim", "experiments"]
 SRC_ORDER = ["base", "tensor", "graph", "ops", "layers", "loader", "rewrite", "cost", "launch", "plan", "device", "cpu",
-             "trace", "run", "wire", "remote", "strategy", "monitor", *LABORATORY]
+             "trace", "run", "wire", "remote", "strategy", "monitoring", *LABORATORY]
 # By folder, the folders above it in the order that it does without all the same.
-NO_RUNS = ["cpu", "run", "wire", "remote", "strategy", "monitor", "pages"]
+NO_RUNS = ["cpu", "run", "wire", "remote", "strategy", "monitoring", "pages"]
 OVER_PLAN = ["device", "trace", *NO_RUNS]
 SRC_SKIPS = {"loader": ["layers"], "rewrite": ["layers"], "cost": ["loader", "rewrite"],
              "launch": ["loader", "rewrite", "cost", "layers"], "plan": ["loader", "rewrite", "layers"],
@@ -38,7 +38,7 @@ SUB_ROOMS = {"src/ops": [".", "onnx", "contrib", "ml", "composed"],
 DOORS = {r"caf/": ["actors/"], r"openssl/": ["actors/", "src/base/content_hasher."], r"dnnl|oneapi/dnnl": ["src/cpu/"],
          r"onnx/|google/protobuf": ["src/loader/"], r"xxhash": ["src/base/"], r"zip\.h": ["src/loader/"],
          r"vulkan/vulkan\.h": ["vulkan/"], r"spirv/": ["vulkan/"], r"CLI/": ["cli/"], r"omp\.h": ["src/base/"],
-         r"leptonica/|re2/": ["src/ops/"], r"boost/": ["src/experiment/"], r"pybind11/|Python\.h": ["python/"]}
+         r"leptonica/|re2/": ["src/ops/"], r"boost/": ["src/experiments/"], r"pybind11/|Python\.h": ["python/"]}
 
 
 def includes(tree):

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 
-namespace troupe {
-
-namespace wire {
+namespace troupe::wire {
 
 template <>
 inline constexpr uint64_t count_of<remote::role> = 2;
@@ -19,9 +17,9 @@ inline constexpr uint64_t count_of<destination> = 3;
 template <>
 inline constexpr uint64_t count_of<remote::weight_fault> = 3;
 
-} // namespace wire
+} // namespace troupe::wire
 
-namespace remote {
+namespace troupe::remote {
 namespace {
 
 /// What a message takes beside its longest list of bytes, about.
@@ -83,5 +81,4 @@ message decode(std::span<const uint8_t> f) {
   return wire::decode<message>(f);
 }
 
-} // namespace remote
-} // namespace troupe
+} // namespace troupe::remote

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace troupe {
+namespace troupe::sim {
 namespace {
 
 using json = nlohmann::json;
@@ -19,6 +19,11 @@ std::string times_of_bound(double makespan, double bound) {
 }
 
 } // namespace
+} // namespace troupe::sim
+
+namespace troupe {
+
+using namespace sim;
 
 std::string to_text(const simulation_report& r) {
   std::string text =

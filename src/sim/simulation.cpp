@@ -9,10 +9,8 @@
 #include "sim/virtual_stream.hpp"
 #include "troupe/built_model.hpp"
 
-namespace troupe {
+namespace troupe::sim {
 namespace {
-
-using namespace sim;
 
 constexpr size_t longest_shown_path = 1000;
 constexpr size_t most_requests = 10'000'000;
@@ -150,13 +148,16 @@ simulation_report run(graph source, const named_tensors& inputs, const simulatio
 }
 
 } // namespace
+} // namespace troupe::sim
+
+namespace troupe {
 
 simulation_report simulate(const std::string& model, const named_tensors& inputs, const simulation_options& options) {
-  return run(load_model(std::filesystem::path(model)), inputs, options);
+  return sim::run(load_model(std::filesystem::path(model)), inputs, options);
 }
 
 simulation_report simulate(const built_model& model, const named_tensors& inputs, const simulation_options& options) {
-  return run(model.source(), inputs, options);
+  return sim::run(model.source(), inputs, options);
 }
 
 } // namespace troupe

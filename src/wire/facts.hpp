@@ -5,9 +5,7 @@
 #include "run/request.hpp"
 #include "wire/archive.hpp"
 
-namespace troupe {
-
-namespace wire {
+namespace troupe::wire {
 
 template <>
 inline constexpr uint64_t count_of<device_kind> = 5;
@@ -25,8 +23,6 @@ constexpr bool is_enumerator(errc code) {
 /// Throws `errc::invalid_input` if a device's facts are none that planning can count with: names without end, a speed
 /// that is not above 0, a limit of 0.
 void check_device(const device_info& device);
-
-} // namespace wire
 
 template <class Archive>
 void visit(Archive& a, link_speed& s) {
@@ -52,7 +48,7 @@ void visit(Archive& a, device_info& d) {
   a(d.name, d.host, d.kind, d.description, d.memory_bytes, d.total_bytes, d.units, d.host_memory,
     d.prefers_channels_last, d.processor, d.fallback, d.gpu, d.profile, d.transfers, d.copies_beside_work, d.peer_set);
   if constexpr (Archive::reads)
-    wire::check_device(d);
+    check_device(d);
 }
 
 template <class Archive>
@@ -77,4 +73,4 @@ void visit(Archive& a, chunk_result& r) {
   a(r.code, r.message, r.busy_ns, r.timings);
 }
 
-} // namespace troupe
+} // namespace troupe::wire

@@ -4,9 +4,7 @@
 #include "graph/graph.hpp"
 #include "wire/archive.hpp"
 
-namespace troupe {
-
-namespace wire {
+namespace troupe::wire {
 
 template <>
 constexpr bool is_enumerator(dtype type) {
@@ -26,8 +24,6 @@ tensor get_elements(reader& r, dtype type, shape dims);
 /// Of a control-flow node's body only how many values it captures: where bodies run, they are plans of their own.
 std::shared_ptr<const graph> stand_in(uint32_t captures);
 
-} // namespace wire
-
 /// An undefined tensor too.
 template <class Archive>
 void visit(Archive& a, tensor& t) {
@@ -38,15 +34,13 @@ void visit(Archive& a, tensor& t) {
     if (type == dtype::undefined)
       t = {};
     else
-      t = wire::get_elements(a, type, std::move(dims));
+      t = get_elements(a, type, std::move(dims));
   } else {
     a(t.type(), t.dims());
     if (t.defined())
-      wire::put_elements(a, t);
+      put_elements(a, t);
   }
 }
-
-namespace wire {
 
 template <class Archive>
 void visit(Archive& a, std::shared_ptr<const graph>& body) {
@@ -55,8 +49,6 @@ void visit(Archive& a, std::shared_ptr<const graph>& body) {
   if constexpr (Archive::reads)
     body = stand_in(captures);
 }
-
-} // namespace wire
 
 template <class Archive>
 void visit(Archive& a, attributes& attrs) {
@@ -70,4 +62,4 @@ void visit(Archive& a, attributes& attrs) {
   }
 }
 
-} // namespace troupe
+} // namespace troupe::wire
