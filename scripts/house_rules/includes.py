@@ -1,4 +1,5 @@
-"""Which folder may include which, and where third-party headers are allowed."""
+"""Which folder may include which, where third-party headers are allowed, and which namespace a folder has."""
+import collections
 import pathlib
 import re
 
@@ -39,6 +40,10 @@ DOORS = {r"caf/": ["actors/"], r"openssl/": ["actors/", "src/base/content_hasher
          r"onnx/|google/protobuf": ["src/loader/"], r"xxhash": ["src/base/"], r"zip\.h": ["src/loader/"],
          r"vulkan/vulkan\.h": ["vulkan/"], r"spirv/": ["vulkan/"], r"CLI/": ["cli/"], r"omp\.h": ["src/base/"],
          r"leptonica/|re2/": ["src/ops/"], r"boost/": ["src/experiments/"], r"pybind11/|Python\.h": ["python/"]}
+
+
+# The namespaces that a file opens: after `troupe` the first name, or nothing.
+NAMESPACE = re.compile(r"^namespace troupe\b(?:::(\w+))?", re.M)
 
 
 def includes(tree):
@@ -140,6 +145,25 @@ def unknown_rooms(tree):
         separate = here.startswith(("examples/", "python/", "compat/"))  # programs, a module, a library of their own
         if room and not separate and here[len(room) + 1:] not in SUB_ROOMS.get(room, []):
             yield Violation(path, 0, f"{here} has no place in the order of {room}'s folders (SUB_ROOMS in includes.py)")
+
+
+def namespaces(tree):
+    """A name says where it is found: `sim::links` in src/sim. A folder whose files are mostly in a namespace inside
+    `troupe` has that namespace's name, and all its files open it. Beside it, files that are no headers define in
+    `troupe` what public headers declare."""
+    rooms = collections.defaultdict(dict)
+    for path in tree.select(*CPP, under="src/"):
+        rooms[path.split("/")[1]][path] = NAMESPACE.findall(tree.text(path))
+    for room, files in rooms.items():
+        counts = collections.Counter(name for opened in files.values() for name in set(opened))
+        own = max(counts, key=counts.get, default="")
+        for path, opened in files.items() if own else ():
+            if own in opened and own != room:
+                yield Violation(path, 0, f"namespace troupe::{own} is not the name of src/{room}")
+            elif own not in opened:
+                yield Violation(path, 0, f"does not open namespace troupe::{own}, as other files of src/{room} do")
+            elif "" in opened and path.endswith(".hpp"):
+                yield Violation(path, 0, f"a header of src/{room} declares in troupe::{own} alone")
 
 
 def header_path(path, header):

@@ -61,6 +61,12 @@ def body(lines, head="void f() {", indent=""):
     return "".join([f"{indent}{head}\n", *[f"{indent}  g();\n"] * (lines - 2), f"{indent}}}\n"])
 
 
+def inside(name=""):
+    """A namespace of that name inside troupe, or troupe itself, with something in it."""
+    name = f"troupe::{name}" if name else "troupe"
+    return f"namespace {name} {{\nint f();\n}} // namespace {name}\n"
+
+
 CONSTRUCTOR = "b() : i_{1}, j_(2) {"
 TWO_LINES = f"auto f(int {'a' * 60}, int {'b' * 60}) -> int {{"  # when it is formatted
 LONG = "// " + "a " * 60
@@ -92,6 +98,9 @@ PLANTED = {
                   {"src/plan/place/place.cpp": '#include "plan/place/policies/a.hpp"\n'},
                   {"src/ops/pow.hpp": '#include "ops/onnx/a.hpp"\n'}],
     "unknown_rooms": [{"src/plan/other/a.cpp": "int i;\n"}, {"src/ops/other/a.hpp": "int f();\n"}],
+    "namespaces": [{"src/sim/a.cpp": inside("sim"), "src/sim/b.cpp": inside("sim"), "src/sim/c.cpp": inside()},
+                   {"src/sim/a.cpp": inside("sim"), "src/sim/b.hpp": "// A header.\n" + inside("sim") + inside()},
+                   {"src/sim/a.cpp": inside("simulation"), "src/sim/b.cpp": inside("simulation")}],
     "operator_literals": [{"src/plan/plan.cpp": f'bool b = name == "{name}";\n'} for name in OPERATORS[""]],
     "operator_names": [{"src/ops/onnx/pow.cpp": "int i;\n"}],
     "operator_table": [{"docs/operators.md": TABLE.replace("table\n", "other\n")}],
@@ -124,6 +133,8 @@ ALLOWED = [
     {"shaders/a.comp": body(160)},
     {"src/plan/plan.cpp": '#include "plan/place/place.hpp"\n#include "plan/show/show.hpp"\n\nint i; // "Relu"\n'},
     {"cli/main.cpp": "int behind = nobody(); // none\nint i;               // of these\n"},
+    {"src/sim/a.cpp": inside("sim"), "src/sim/b.cpp": inside("sim") + "\n" + inside()},
+    {"src/cpu/a.cpp": inside("int8"), "src/cpu/b.cpp": inside(), "src/cpu/c.cpp": inside()},
     {"src/base/a.cpp": "// scripts/check: sorted\nint a;\nint b;\n\nint a;\n"},
 ]
 
