@@ -169,6 +169,7 @@ void add_test(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_diff(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_prepare(CLI::App& app);
 void add_profile(CLI::App& app);

@@ -41,6 +41,7 @@ constexpr auto subcommands = std::to_array<std::pair<std::string_view, void (*)(
     {"bench", troupe::cli::add_bench},
     {"plan", troupe::cli::add_plan},
     {"inspect", troupe::cli::add_inspect},
+    {"diff", troupe::cli::add_diff},
     {"verify", troupe::cli::add_verify},
     {"prepare", troupe::cli::add_prepare},
     {"profile", troupe::cli::add_profile},

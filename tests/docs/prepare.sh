@@ -1,6 +1,7 @@
 # Sourced in an empty folder: makes what README files and docs assume to be there. usage: prepare.sh ROOT BUILD
 root=$1 build=$2
 cp "$root/examples/digits/digits.onnx" model.onnx
+cp model.onnx same.onnx
 cp "$root/tests/data/small_cnn.onnx" .
 cp "$root/examples/generate/generate.onnx" decoder.onnx
 cp "$build/test_plugins/my_policy.so" libpolicy.so
