@@ -1,20 +1,17 @@
 // What moving tensors in pieces costs by itself: a link in memory, two threads, each byte copied into a frame and out
 // of it.
 //
-//   bench_pieces [ROUNDS]
+//   pull   tensors of some size side by side, 256 MiB in all: one way, or at both ends at once
+//   copy   a memcpy of one thread, for comparison
 //
-// Prints, for tensors of several sizes, the median rate over ROUNDS (default 9): as many side by side as fill 256 MiB,
-// one way, then both ways at once (sum); and a memcpy of one thread, for comparison.
-#include "base/elapsed.hpp"
-#include "base/quantile.hpp"
+// Options are Google Benchmark's. Prints median times and rates, of both ways together.
 #include "support/link_pair.hpp"
 #include "support/piece_end.hpp"
 
-#include <cstdlib>
+#include <benchmark/benchmark.h>
 
 using namespace troupe;
 using namespace troupe::test;
-using steady = std::chrono::steady_clock;
 
 namespace {
 
@@ -34,29 +31,23 @@ hash128 key_of(size_t i) {
   return {i, i};
 }
 
-double gigabytes_per_second(int64_t bytes, steady::time_point start) {
-  return static_cast<double>(bytes) / 1e6 / milliseconds_since(start);
-}
-
-class bench {
+class pieces {
 public:
-  explicit bench(int64_t bytes) : contents_(tensors(bytes)), into_{tensors(bytes), tensors(bytes)} {
+  explicit pieces(int64_t bytes) : contents_(tensors(bytes)), into_{tensors(bytes), tensors(bytes)} {
     for (piece_end* end : {&ends_[0], &ends_[1]})
       for (size_t i = 0; i < contents_.size(); ++i)
         end->source().offer(key_of(i), contents_[i]);
   }
-  ~bench() { pair_.stop(); }
+  ~pieces() { pair_.stop(); }
 
   /// Pulls everything at that many ends at once.
-  double run(size_t ends) {
-    const auto start = steady::now();
+  void run(size_t ends) {
     left_ = ends * contents_.size();
     for (size_t i = 0; i < contents_.size(); ++i)
       for (size_t e = 0; e < ends; ++e)
         ends_[e].puller().pull(key_of(i), into_[e][i], [this](const failure& f) { note(f); });
     std::unique_lock lock(mutex_);
     all_done_.wait(lock, [&] { return left_ == 0; });
-    return gigabytes_per_second(total * static_cast<int64_t>(ends), start);
   }
 
 private:
@@ -76,30 +67,30 @@ private:
   size_t left_ = 0;
 };
 
-template <class Measure>
-double median_of(size_t rounds, Measure&& measure) {
-  std::vector<double> all;
-  for (size_t i = 0; i < rounds; ++i)
-    all.push_back(measure());
-  return quantile(all, 0.5);
+void pull(benchmark::State& state) {
+  const int64_t ends = state.range(1);
+  pieces moved(state.range(0));
+  moved.run(2);
+  for (auto _ : state)
+    moved.run(static_cast<size_t>(ends));
+  state.SetBytesProcessed(state.iterations() * total * ends);
 }
+
+void copy(benchmark::State& state) {
+  const std::vector<tensor> from = tensors(total), to = tensors(total);
+  for (auto _ : state)
+    std::memcpy(tensor(to[0]).mutable_data(), from[0].data(), static_cast<size_t>(total));
+  state.SetBytesProcessed(state.iterations() * total);
+}
+
+/// Nine single calls, whose medians are printed.
+constexpr auto by_median = [](auto* timed) {
+  timed->Iterations(1)->Repetitions(9)->DisplayAggregatesOnly()->Unit(benchmark::kMillisecond)->UseRealTime();
+};
+BENCHMARK(pull)
+    ->ArgNames({"bytes", "ends"})
+    ->ArgsProduct({{total, 16 << 20, 1 << 20, 64 << 10}, {1, 2}})
+    ->Apply(by_median);
+BENCHMARK(copy)->Apply(by_median);
 
 } // namespace
-
-int main(int argc, char** argv) {
-  const size_t rounds = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 9;
-  for (const int64_t bytes : {total, int64_t{16} << 20, int64_t{1} << 20, int64_t{64} << 10}) {
-    bench b(bytes);
-    b.run(2);
-    const double one_way = median_of(rounds, [&] { return b.run(1); });
-    const double both_ways = median_of(rounds, [&] { return b.run(2); });
-    fmt::print("tensors of {:>9} bytes: {:5.2f} GB/s one way, {:5.2f} both ways\n", bytes, one_way, both_ways);
-  }
-  const std::vector<tensor> from = tensors(total), to = tensors(total);
-  const double copy = median_of(rounds, [&] {
-    const auto start = steady::now();
-    std::memcpy(tensor(to[0]).mutable_data(), from[0].data(), static_cast<size_t>(total));
-    return gigabytes_per_second(total, start);
-  });
-  fmt::print("a memcpy: {:5.2f} GB/s\n", copy);
-}
