@@ -196,6 +196,37 @@ TEST_CASE("greedy-memory fills one device before the next", "[plan][B3][C2]") {
   CHECK(place(b.g, devices, greedy) == placed{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0});
 }
 
+TEST_CASE("greedy-memory ends a device where little moves to the next, if that has room", "[plan][B3][C2]") {
+  graph_builder b;
+  value_id v = b.input({64});
+  for (int i = 0; i < 20; ++i) // every fourth value is short: nodes 3, 7, 11, 15 and 19 make it
+    v = b.node(plain_op, {v, b.g.add_constant(fmt::format("w{}", i), tensor(dtype::float32, {2500}))},
+               {i % 4 == 3 ? 64 : 1 << 16});
+  const auto g = b.done({v});
+  constexpr int64_t weight = 10240, values = 2 << 18;
+  const plan_options greedy{.policy = placement_policy::greedy_memory};
+  const auto on_first = [&](const std::vector<device_info>& devices) {
+    const placed all = place(*g, devices, greedy);
+    CHECK(std::ranges::is_sorted(all));
+    return std::ranges::count(all, 0);
+  };
+  std::vector<device_info> devices = gpus(2);
+  for (device_info& d : devices)
+    d.profile = typical_gpu(16, false);
+  devices[0].memory_bytes = 13 * weight + values;
+  CHECK(on_first(devices) == 12);
+  devices[0].memory_bytes = 15 * weight + values;
+  CHECK(on_first(devices) == 15); // the nearest such value before is more than an eighth of the weights away
+  devices[0].memory_bytes = 13 * weight + values;
+  devices[1].memory_bytes = 7 * weight + values; // no more than it must have
+  CHECK(on_first(devices) == 13);
+  devices = gpus_and_fallback(1); // the CPU would take longer for a node than its values for their way
+  devices[0].profile = typical_gpu(16, false);
+  devices[0].memory_bytes = 13 * weight + values;
+  devices[1].profile.memory_bytes_per_s = 1e9;
+  CHECK(on_first(devices) == 13);
+}
+
 TEST_CASE("greedy-memory counts what is live at one time", "[plan][B3][C2]") {
   graph_builder b;
   const value_id in = b.input({1024}); // 4 KiB, like every value
