@@ -62,7 +62,8 @@ std::vector<uint32_t> row_copy_words(std::span<const row_steps> copies) {
 }
 
 uint32_t row_copy_groups(int64_t words) {
-  constexpr int64_t group_words = 256 * 4, most = 512;
+  // A word an invocation: one that reads over the bus waits for each.
+  constexpr int64_t group_words = 256, most = 512;
   return static_cast<uint32_t>(std::clamp<int64_t>((words + group_words - 1) / group_words, 1, most));
 }
 

@@ -12,9 +12,9 @@ constexpr VkAccessFlags shader_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SH
 class recorder {
 public:
   recorder(device_context& context, const pipelines& kernels, const installed_chunk& c, const arena_slot& slot,
-           std::span<const value_place> caches, recording how)
-      : context_(context), kernels_(kernels), chunk_(c), slot_(slot), caches_(caches), timed_(how == recording::timed),
-        narrowed_(how == recording::narrowed) {}
+           row_copier& to_peers, std::span<const value_place> caches, recording how)
+      : context_(context), kernels_(kernels), chunk_(c), slot_(slot), to_peers_(to_peers), caches_(caches),
+        timed_(how == recording::timed), narrowed_(how == recording::narrowed) {}
 
   void record_into(recorded_chunk& out) {
     make_descriptors(out);
@@ -158,14 +158,23 @@ private:
     };
     if (std::any_of(chunk_.downloads.begin(), chunk_.downloads.end(), is_copied)) {
       record(out.commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
-                            VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT});
+                            VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                            VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_SHADER_READ_BIT});
+      std::vector<row_copy> by_kernel;
       for (const installed_transfer& t : chunk_.downloads) {
         if (!is_copied(t))
           continue;
         const auto [buffer, offset] = resolve(t.place, slot_);
         const auto [to, to_offset] = resolve(staged_place(t), slot_, out);
-        copy(out.commands, buffer, offset, to, to_offset, t.place);
+        const auto bytes = static_cast<VkDeviceSize>(t.place.bytes);
+        const VkDescriptorBufferInfo made{buffer, offset, bytes}, wanted{to, to_offset, bytes};
+        if (t.exchanged && bytes > 0 && to_peers_.takes(made) && to_peers_.takes(wanted))
+          by_kernel.push_back({one_row(t.place.bytes), made, wanted});
+        else
+          copy(out.commands, buffer, offset, to, to_offset, t.place);
       }
+      if (!by_kernel.empty())
+        out.to_peers = to_peers_.record(out.commands, by_kernel);
     }
     record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                           VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
@@ -180,6 +189,7 @@ private:
   const pipelines& kernels_;
   const installed_chunk& chunk_;
   const arena_slot& slot_;
+  row_copier& to_peers_;
   const std::span<const value_place> caches_;
   const bool timed_, narrowed_;
   VkPipeline bound_ = VK_NULL_HANDLE;
@@ -238,7 +248,7 @@ std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot
 }
 
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
-                            const arena_slot& slot, const staging_pools& staging, const recording_options& options,
+                            const arena_slot& slot, const staging_tools& staging, const recording_options& options,
                             recording how, std::span<const value_place> caches) {
   recorded_chunk out;
   out.pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
@@ -251,7 +261,7 @@ recorded_chunk record_chunk(device_context& context, const pipelines& kernels, c
     out.download_staging = staging.downloads.allocate(c.download_bytes);
   if (c.exchanged_bytes > 0)
     out.exchanged = staging.exchanged.target(dtype::uint8, {c.exchanged_bytes});
-  recorder(context, kernels, c, slot, caches, how).record_into(out);
+  recorder(context, kernels, c, slot, staging.to_peers, caches, how).record_into(out);
   return out;
 }
 

@@ -38,9 +38,9 @@ struct value_place {
 
 /// A copy between the arena (or a weight that is an output) and where a run's value is.
 struct direct_copy {
-  uint64_t id = 0;       // of the memory at the host's end, or of the value that stays on the GPU
-  bool resident = false; // whether it is the latter
-  bool inside = false;   // whether both ends are in the GPU's own memory
+  uint64_t id = 0;        // of the memory at the host's end, or of the value that stays on the GPU
+  bool resident = false;  // whether it is the latter
+  bool by_kernel = false; // if one can: both ends are in the GPU's own memory, or a peer's work made the bytes
   VkBuffer from = VK_NULL_HANDLE, to = VK_NULL_HANDLE;
   VkDeviceSize from_offset = 0, to_offset = 0, bytes = 0;
 
@@ -67,6 +67,7 @@ struct recorded_chunk {
   query_pool_handle copy_timestamps;
   allocation upload_staging, download_staging; // empty if the arena is used directly
   host_end exchanged;                          // what peers read where it is; without bytes if they read nothing
+  dispatched_copies to_peers;                  // into it
   VkCommandBuffer commands = VK_NULL_HANDLE;
   std::array<recorded_copies, 2> copies_in, copies_out; // in the lane for work, and beside it
   std::array<std::vector<recorded_copies>, 2> pieces;   // of large uploads, but the last, in the same lanes
@@ -81,16 +82,17 @@ struct recording_options {
   bool unified = false; // see above; not if the arena is poisoned
 };
 
-/// Where memory comes from through which values pass.
-struct staging_pools {
+/// Where memory comes from through which values pass, and what copies those for peers.
+struct staging_tools {
   memory_pool& uploads;
   memory_pool& downloads;
   host_imports& exchanged;
+  row_copier& to_peers;
 };
 
 /// Records chunk `c` on `slot`; `caches`: where those are that grow in place, in the order of `gpu_program::caches`.
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
-                            const arena_slot& slot, const staging_pools& staging, const recording_options& options,
+                            const arena_slot& slot, const staging_tools& staging, const recording_options& options,
                             recording how, std::span<const value_place> caches);
 
 /// Resets the queries of a chunk that is to run, if the host can: what the GPU resets, its first kernel waits for.

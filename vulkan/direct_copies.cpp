@@ -87,6 +87,7 @@ upload_copies uploads_of(const recorded_chunk& r, const installed_chunk& c, cons
         const host_end& end =
             values.uploads.emplace_back(promised_source(work.uploads[i]->host(), when, tools, values));
         found.ready.push_back(copy_from(end, resolve(t.place, slot), bytes, false));
+        found.ready.back().by_kernel = true;
         continue;
       }
       const bool large = bytes >= least_bytes_in_pieces && !tools.poison && !work.timed;
@@ -193,7 +194,7 @@ void record_copies(recorded_copies& r, const std::vector<direct_copy>& copies, c
   std::vector<row_copy> taken;
   for (const direct_copy& each : copies) {
     const VkDescriptorBufferInfo from{each.from, each.from_offset, each.bytes}, to{each.to, each.to_offset, each.bytes};
-    if (ways.inside && each.inside && ways.inside->takes(from) && ways.inside->takes(to)) {
+    if (ways.inside && each.by_kernel && ways.inside->takes(from) && ways.inside->takes(to)) {
       taken.push_back({one_row(static_cast<int64_t>(each.bytes)), from, to});
       continue;
     }
@@ -238,7 +239,8 @@ void record_in(const recorded_chunk& r, recorded_copies& own, const std::vector<
   }
   stamp(r, commands, 0);
   record_copies(own, copies, ways);
-  record(commands, {ways.stages, ways.writes, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any_access});
+  if (!ways.inside) // else the chunk's own commands begin with one
+    record(commands, {ways.stages, ways.writes, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any_access});
   stamp(r, commands, 1);
   end(commands);
 }

@@ -5,7 +5,7 @@
 // A run's values may be anywhere, so these copies are in command buffers of their own, around the chunk's: recorded
 // again only when some value is elsewhere than in the run before on the same slot, which blocks that come back rarely
 // do, or has another size: exactly a binding's own bytes are copied, because a host tensor holds no more. Values that
-// stay move by a kernel (row_copies.hpp) in the lane for work.
+// stay, and those that peers have promised, move by a kernel (row_copies.hpp) in the lane for work.
 //
 // Large uploads that the host has to copy to memory of ours first go in pieces, so that the GPU copies one while the
 // host copies the next.

@@ -40,6 +40,8 @@ public:
     std::vector<pipeline_key> keys = kernels_->keys();
     if (!calls_.appends().empty())
       keys.push_back(row_copier::key(calls_.appends().front().widening >= 0));
+    if (tools_.copies_rows && std::ranges::count(plan_.transfers, transfer_route::peer, &transfer::route) > 0)
+      keys.push_back(row_copier::key());
     // Drivers take longer for kernels than the weights take to their places.
     auto compiled = std::async(std::launch::async, [&] { return tools_.kernels.compiled.prepare(keys); });
     for (size_t i = 0; i < own.size(); ++i) {

@@ -122,6 +122,7 @@ struct install_tools {
   bool direct_copies = false;  // whether large values are copied straight from and to the host's memory
   bool writes_inputs = false;  // whether staging memory is the GPU's own: see written_input_bytes
   bool stages_results = false; // whether results are staged: not if the arena is the host's memory
+  bool copies_rows = false;    // whether the device can run the kernel that copies (row_copies.hpp)
 };
 
 /// Makes the program of plan device `self` for `bound` and other bindings of its layout: chooses kernels (`choices`:

@@ -1,5 +1,6 @@
 // Copies inside the GPU's memory by a kernel (shaders/copy_rows.comp): several a dispatch, where each copy command of
-// the driver takes microseconds, and at the memory's speed, which an H200's copy commands are ten times from.
+// the driver takes microseconds, and at the memory's speed, which an H200's copy commands are ten times from. So do
+// values go to and from the host's memory that peers exchange.
 //
 // Whole caches are copied between the orders of their rows (cache_rows.hpp) in a submission of their own before the
 // chunk or the copy to the host that needs them: where a cache begins to grow in place, has no room left, has been

@@ -115,10 +115,10 @@ submission timeline::submit(std::span<const VkCommandBuffer> commands, completio
   if (!idle || !done || ends_ == end_signal::semaphore || peers.signalled.semaphore)
     end = {};
   const uint64_t value = own.last + 1;
+  if (peers.signalled.semaphore) // first: peers wait for it
+    signals.add(peers.signalled);
   if (!end.queries)
     signals.add({own.semaphore.get(), value});
-  if (peers.signalled.semaphore)
-    signals.add(peers.signalled);
   std::list<pending> one; // made before: after the submission nothing may fail
   one.push_back({{on, value}, std::move(done), end});
   check(submit_batch(own, commands, before, signals), "vkQueueSubmit");

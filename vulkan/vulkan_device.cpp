@@ -175,7 +175,7 @@ private:
                                   {options_.measured.get(), options_.alternative},
                                   constants,
                                   options_.kernels == kernel_time::later},
-                    direct, writes_inputs_, !recording_.unified});
+                    direct, writes_inputs_, !recording_.unified, row_copies_.is_available()});
   }
 
   /// `caches`: where those are that grow in place.
@@ -188,9 +188,10 @@ private:
     if (found == slot.chunks.end()) {
       if (!caches.empty())
         forget_recorded(slot);
-      recorded_chunk made = record_chunk(
-          context_, kernels_, c, slot.memory,
-          {writes_inputs_ ? parameter_memory_ : upload_memory_, download_memory_, imports_}, recording_, how, caches);
+      recorded_chunk made =
+          record_chunk(context_, kernels_, c, slot.memory,
+                       {writes_inputs_ ? parameter_memory_ : upload_memory_, download_memory_, imports_, row_copies_},
+                       recording_, how, caches);
       ++recorded_chunks_;
       found = slot.chunks.emplace(std::move(key), std::move(made)).first;
     }
