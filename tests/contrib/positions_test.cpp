@@ -141,7 +141,8 @@ TEST_CASE("NGramHashMapping refuses sizes and tokens that do not fit", "[ops][co
       refused(attrs_of({{"max_ngram_size", int64_t{3}}, {"n_head_per_ngram", int64_t{1}}}), {ids, multipliers, sizes}),
       Contains("pad_id"));
   const std::vector<tensor> small{ints({1, 1}, {4}), ints({3}, {1, 2, 3}), ints({2}, {5, 7})};
-  CHECK_THAT(refused(hashes(3, 1, most), small), Contains("'pad_id' is 9223372036854775807, which does not fit in int32"));
+  CHECK_THAT(refused(hashes(3, 1, most), small),
+             Contains("'pad_id' is 9223372036854775807, which does not fit in int32"));
   attributes ended = usual;
   ended.set("eos_token_id", most);
   CHECK_THAT(refused(ended, small), Contains("'eos_token_id'"));
