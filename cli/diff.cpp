@@ -12,6 +12,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
+
 namespace troupe::cli {
 namespace {
 
@@ -41,6 +45,7 @@ std::string tensor_text(dtype type, const shape& dims) {
 
 std::string list_text(const graph& g, const std::vector<value_id>& values) {
   std::vector<std::string> listed;
+  listed.reserve(values.size());
   for (const value_id v : values)
     listed.push_back(v == no_value ? "" : g.values[v].name);
   return fmt::format("({})", fmt::join(listed, ", "));
@@ -49,7 +54,7 @@ std::string list_text(const graph& g, const std::vector<value_id>& values) {
 /// Returns an attribute's value; of a long one the beginning and a hash.
 std::string attribute_text(const attribute& a) {
   constexpr size_t longest = 80;
-  const std::string text = std::visit(
+  std::string text = std::visit(
       []<class T>(const T& value) -> std::string {
         if constexpr (std::is_same_v<T, tensor>)
           return fmt::format("{} {}", tensor_text(value.type(), value.dims()), to_hex(content_hash(value)));

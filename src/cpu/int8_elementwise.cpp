@@ -154,8 +154,13 @@ private:
 
 kernel_ptr make_quantize(const kernel_request& r) {
   const dtype type = r.outputs[0].type;
+  const attributes& attrs = r.call.attrs;
   if ((type != dtype::uint8 && type != dtype::int8) || r.inputs[0].type != dtype::float32 ||
-      r.inputs[1].type != dtype::float32)
+      r.inputs[1].type != dtype::float32 || attrs.integer("block_size", 0) != 0)
+    return nullptr;
+  // A model may ask for the quotient in another type.
+  if (const int64_t precision = attrs.integer("precision", 0);
+      precision != 0 && dtype_from_onnx(static_cast<int>(precision)) != dtype::float32)
     return nullptr;
   auto made = std::make_unique<quantize_kernel>(r);
   return made->is_complete() ? std::move(made) : nullptr;
