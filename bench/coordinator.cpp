@@ -35,7 +35,7 @@ void time(const char* name, const session& s, int iterations, int repetitions) {
   const auto chunks = static_cast<double>(plan_of(s, inputs)->chunks.size());
   benchmark::RegisterBenchmark(name,
                                [=](benchmark::State& state) {
-                                 for (auto _ : state)
+                                 while (state.KeepRunning())
                                    s.run(inputs);
                                  state.counters["a_chunk"] = {chunks, benchmark::Counter::kIsIterationInvariantRate |
                                                                           benchmark::Counter::kInvert};

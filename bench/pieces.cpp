@@ -71,14 +71,14 @@ void pull(benchmark::State& state) {
   const int64_t ends = state.range(1);
   pieces moved(state.range(0));
   moved.run(2);
-  for (auto _ : state)
+  while (state.KeepRunning())
     moved.run(static_cast<size_t>(ends));
   state.SetBytesProcessed(state.iterations() * total * ends);
 }
 
 void copy(benchmark::State& state) {
   const std::vector<tensor> from = tensors(total), to = tensors(total);
-  for (auto _ : state)
+  while (state.KeepRunning())
     std::memcpy(tensor(to[0]).mutable_data(), from[0].data(), static_cast<size_t>(total));
   state.SetBytesProcessed(state.iterations() * total);
 }

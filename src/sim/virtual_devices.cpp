@@ -188,7 +188,7 @@ void virtual_devices::submit(processor& p, const job_ptr& j) {
   p.last_number = j->times.number;
   j->at = stage::submits;
   const double wait_s = p.work.submit(j->device, info, j->price->work_s, j->ready);
-  events_.after(wait_s, [this, j, &p] {
+  events_.after(wait_s, [this, j] {
     if (j->has_ended())
       return;
     if (j->beside_in)
