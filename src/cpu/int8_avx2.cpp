@@ -1,6 +1,7 @@
 #include "cpu/int8_avx2.hpp"
 
 #include "cpu/int8_avx2_ends.hpp"
+#include "cpu/int8_row_tiles.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -13,13 +14,7 @@ namespace {
 #define TROUPE_AVX2 [[gnu::target("avx2,fma")]]
 #define TROUPE_AVX2_INLINE [[gnu::target("avx2,fma"), gnu::always_inline]] inline
 
-TROUPE_AVX2_INLINE __m256i load(const void* from) {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
-}
-
-TROUPE_AVX2_INLINE void store(void* to, __m256i x) {
-  _mm256_storeu_si256(static_cast<__m256i*>(to), x);
-}
+using avx2_ends::load, avx2_ends::store;
 
 // Four bytes of a 32-bit integer become two pairs of 16 bits: its even bytes and its odd ones. Products of a pair are
 // added within its 32 bits, so columns and channels stay where they are.
@@ -106,20 +101,6 @@ TROUPE_AVX2 void add_tile(const int16_t* a, int64_t lda, const int16_t* w, int64
       store(c + row * ldc + i * 8, sums[row][i]);
 }
 
-void add_rows(const int16_t* a, int64_t lda, int64_t rows, const int16_t* w, int64_t pairs, bool adds, int32_t* c,
-              int64_t ldc) {
-  for (; rows >= tile_rows; rows -= tile_rows, a += tile_rows * lda, c += tile_rows * ldc)
-    add_tile<tile_rows>(a, lda, w, pairs, adds, c, ldc);
-  switch (rows) {
-    case 5: return add_tile<5>(a, lda, w, pairs, adds, c, ldc);
-    case 4: return add_tile<4>(a, lda, w, pairs, adds, c, ldc);
-    case 3: return add_tile<3>(a, lda, w, pairs, adds, c, ldc);
-    case 2: return add_tile<2>(a, lda, w, pairs, adds, c, ldc);
-    case 1: return add_tile<1>(a, lda, w, pairs, adds, c, ldc);
-    default: return;
-  }
-}
-
 /// One row, for which widening the weights apart would cost more than the products.
 TROUPE_AVX2 void multiply_row(const uint8_t* a, const panel& b, int32_t* c) {
   const int8_t* w = b.data;
@@ -159,7 +140,10 @@ public:
     for (int64_t q = 0; q < b.quads; q += depth_quads) {
       const int64_t quads = std::min(depth_quads, b.quads - q);
       widen_block(b.data + (block * b.quads + q) * block_bytes, quads, weights);
-      add_rows(data_ + row * depth_ + q * quad, depth_, rows, weights, quads * 2, q > 0, c, ldc);
+      const int16_t* a = data_ + row * depth_ + q * quad;
+      for_row_tiles<tile_rows>(rows, [&]<int64_t Rows>(int64_t first) {
+        add_tile<Rows>(a + first * depth_, depth_, weights, quads * 2, q > 0, c + first * ldc, ldc);
+      });
     }
   }
 
@@ -270,16 +254,11 @@ void multiply(const uint8_t* a, int64_t lda, int64_t rows, const panel& b, int32
 
 void multiply_to_bytes(const uint8_t* a, int64_t lda, int64_t rows, const panel& b, const byte_end& end,
                        int64_t columns, uint8_t* y, int64_t y_step) {
-  constexpr int64_t most_rows = 96; // whose sums stay in the first-level cache
   const wide_rows wide(a, lda, rows, b.quads);
-  alignas(32) int32_t sums[most_rows * block_columns];
-  for (int64_t row = 0; row < rows; row += most_rows)
-    for (int64_t block = 0; block < b.blocks; ++block) {
-      const int64_t first = block * block_columns, count = std::min(most_rows, rows - row);
-      wide.multiply(row, count, b, block, sums, block_columns);
-      avx2_ends::rows_to_bytes(sums, count, end, first, std::min(block_columns, columns - first),
-                               y + row * y_step + first, y_step);
-    }
+  avx2_ends::product_to_bytes(rows, b, end, columns, y, y_step,
+                              [&](int64_t row, int64_t count, int64_t block, int32_t* sums) {
+                                wide.multiply(row, count, b, block, sums, block_columns);
+                              });
 }
 
 TROUPE_AVX2 void interleave(const line_bytes& x, int64_t count, int64_t channels, uint8_t flip, uint8_t* columns) {
@@ -303,14 +282,15 @@ void multiply_channels(const uint8_t* columns, const line_taps& t, int64_t pixel
 
 void multiply_channels_to_bytes(const uint8_t* columns, const line_taps& t, int64_t pixels, const int8_t* w,
                                 const byte_end& end, int64_t channels, uint8_t* y, int64_t y_step) {
-  alignas(32) int32_t sums[tile_pixels * group_channels];
-  for (int64_t p = 0; p < pixels;) {
-    const int64_t count = pixels - p >= tile_pixels ? tile_pixels : 1;
+  for_row_tiles<tile_pixels>(pixels, [&]<int64_t Pixels>(int64_t p) {
+    alignas(32) int32_t sums[Pixels * group_channels];
     const uint8_t* x = columns + t.place(p, 0, 0);
-    count == tile_pixels ? multiply_four(x, t, w, sums) : multiply_pixels<1>(x, t, w, sums);
-    for (int64_t i = 0; i < count; ++i, ++p)
-      avx2_ends::pixel_to_bytes(sums + i * group_channels, end, channels, y + p * y_step);
-  }
+    if constexpr (Pixels == tile_pixels)
+      multiply_four(x, t, w, sums);
+    else
+      multiply_pixels<Pixels>(x, t, w, sums);
+    avx2_ends::pixels_to_bytes(sums, Pixels, end, channels, y + p * y_step, y_step);
+  });
 }
 
 } // namespace troupe::int8::avx2

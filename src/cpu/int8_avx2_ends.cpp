@@ -1,22 +1,12 @@
 #include "cpu/int8_avx2_ends.hpp"
 
-#include <algorithm>
 #include <cstring>
-#include <immintrin.h>
 
 namespace troupe::int8::avx2_ends {
 namespace {
 
 #define TROUPE_AVX2 [[gnu::target("avx2,fma")]]
 #define TROUPE_AVX2_INLINE [[gnu::target("avx2,fma"), gnu::always_inline]] inline
-
-TROUPE_AVX2_INLINE __m256i load(const void* from) {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
-}
-
-TROUPE_AVX2_INLINE void store(void* to, __m256i x) {
-  _mm256_storeu_si256(static_cast<__m256i*>(to), x);
-}
 
 /// What turns real results into bytes. All are taken as signed; the highest bit of unsigned ones is flipped last.
 struct byte_limits {
@@ -55,6 +45,21 @@ TROUPE_AVX2_INLINE __m256i bytes_of(const byte_limits& l, __m256i a, __m256i b, 
   return _mm256_xor_si256(_mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(low, high), l.least), l.most), l.flip);
 }
 
+/// Packing works within lanes, as the interleaving did: so channels are in order again.
+TROUPE_AVX2 void pixel_to_bytes(const int32_t* sums, const byte_end& e, int64_t channels, uint8_t* y) {
+  const byte_limits limits = limits_of(e);
+  alignas(32) uint8_t bytes[group_channels];
+#pragma GCC unroll 2
+  for (int64_t first = 0; first < 16; first += 8) {
+    __m256i whole[4];
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < 4; ++i)
+      whole[i] = rounded(load(sums + first + i * 16), columns_of(e, first + i * 16));
+    store(bytes + first * 4, bytes_of(limits, whole[0], whole[1], whole[2], whole[3]));
+  }
+  std::memcpy(y, bytes, channels == group_channels ? group_channels : static_cast<size_t>(channels));
+}
+
 } // namespace
 
 TROUPE_AVX2 void rows_to_bytes(const int32_t* sums, int64_t rows, const byte_end& e, int64_t first, int64_t count,
@@ -77,19 +82,10 @@ TROUPE_AVX2 void rows_to_bytes(const int32_t* sums, int64_t rows, const byte_end
   }
 }
 
-/// Packing works within lanes, as the interleaving did: so channels are in order again.
-TROUPE_AVX2 void pixel_to_bytes(const int32_t* sums, const byte_end& e, int64_t channels, uint8_t* y) {
-  const byte_limits limits = limits_of(e);
-  alignas(32) uint8_t bytes[group_channels];
-#pragma GCC unroll 2
-  for (int64_t first = 0; first < 16; first += 8) {
-    __m256i whole[4];
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < 4; ++i)
-      whole[i] = rounded(load(sums + first + i * 16), columns_of(e, first + i * 16));
-    store(bytes + first * 4, bytes_of(limits, whole[0], whole[1], whole[2], whole[3]));
-  }
-  std::memcpy(y, bytes, channels == group_channels ? group_channels : static_cast<size_t>(channels));
+void pixels_to_bytes(const int32_t* sums, int64_t pixels, const byte_end& e, int64_t channels, uint8_t* y,
+                     int64_t y_step) {
+  for (int64_t p = 0; p < pixels; ++p)
+    pixel_to_bytes(sums + p * group_channels, e, channels, y + p * y_step);
 }
 
 } // namespace troupe::int8::avx2_ends

@@ -1,8 +1,8 @@
 #include "cpu/int8_avx2_vnni.hpp"
 
 #include "cpu/int8_avx2_ends.hpp"
+#include "cpu/int8_row_tiles.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <immintrin.h>
 
@@ -10,19 +10,12 @@ namespace troupe::int8::avx2_vnni {
 namespace {
 
 #define TROUPE_AVX2_VNNI [[gnu::target("avx2,avxvnni")]]
-#define TROUPE_AVX2_VNNI_INLINE [[gnu::target("avx2,avxvnni"), gnu::always_inline]] inline
 
 /// Rows, or pixels, whose sums stay in registers, and channels of a register.
 constexpr int64_t tile_rows = 6, tile_pixels = 4, lanes = 8;
 constexpr int64_t block_bytes = block_columns * quad;
 
-TROUPE_AVX2_VNNI_INLINE __m256i load(const void* from) {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(from));
-}
-
-TROUPE_AVX2_VNNI_INLINE void store(void* to, __m256i x) {
-  _mm256_storeu_si256(static_cast<__m256i*>(to), x);
-}
+using avx2_ends::load, avx2_ends::store;
 
 // -- products
 
@@ -53,18 +46,12 @@ TROUPE_AVX2_VNNI void multiply_tile(const uint8_t* a, int64_t lda, const int8_t*
   }
 }
 
-void multiply_block(const uint8_t* a, int64_t lda, int64_t rows, const int8_t* w, int64_t quads, int32_t* c,
+void multiply_block(const uint8_t* a, int64_t lda, int64_t rows, const panel& b, int64_t block, int32_t* c,
                     int64_t ldc) {
-  for (; rows >= tile_rows; rows -= tile_rows, a += tile_rows * lda, c += tile_rows * ldc)
-    multiply_tile<tile_rows>(a, lda, w, quads, c, ldc);
-  switch (rows) {
-    case 5: return multiply_tile<5>(a, lda, w, quads, c, ldc);
-    case 4: return multiply_tile<4>(a, lda, w, quads, c, ldc);
-    case 3: return multiply_tile<3>(a, lda, w, quads, c, ldc);
-    case 2: return multiply_tile<2>(a, lda, w, quads, c, ldc);
-    case 1: return multiply_tile<1>(a, lda, w, quads, c, ldc);
-    default: return;
-  }
+  const int8_t* w = b.data + block * b.quads * block_bytes;
+  for_row_tiles<tile_rows>(rows, [&]<int64_t Rows>(int64_t row) {
+    multiply_tile<Rows>(a + row * lda, lda, w, b.quads, c + row * ldc, ldc);
+  });
 }
 
 // -- depthwise convolutions
@@ -97,20 +84,15 @@ TROUPE_AVX2_VNNI void multiply_pixels(const uint8_t* columns, const line_taps& t
 
 void multiply(const uint8_t* a, int64_t lda, int64_t rows, const panel& b, int32_t* c, int64_t ldc) {
   for (int64_t block = 0; block < b.blocks; ++block)
-    multiply_block(a, lda, rows, b.data + block * b.quads * block_bytes, b.quads, c + block * block_columns, ldc);
+    multiply_block(a, lda, rows, b, block, c + block * block_columns, ldc);
 }
 
 void multiply_to_bytes(const uint8_t* a, int64_t lda, int64_t rows, const panel& b, const byte_end& end,
                        int64_t columns, uint8_t* y, int64_t y_step) {
-  constexpr int64_t most_rows = 96; // whose sums stay in the first-level cache
-  alignas(32) int32_t sums[most_rows * block_columns];
-  for (int64_t row = 0; row < rows; row += most_rows)
-    for (int64_t block = 0; block < b.blocks; ++block) {
-      const int64_t first = block * block_columns, count = std::min(most_rows, rows - row);
-      multiply_block(a + row * lda, lda, count, b.data + block * b.quads * block_bytes, b.quads, sums, block_columns);
-      avx2_ends::rows_to_bytes(sums, count, end, first, std::min(block_columns, columns - first),
-                               y + row * y_step + first, y_step);
-    }
+  avx2_ends::product_to_bytes(rows, b, end, columns, y, y_step,
+                              [&](int64_t row, int64_t count, int64_t block, int32_t* sums) {
+                                multiply_block(a + row * lda, lda, count, b, block, sums, block_columns);
+                              });
 }
 
 void multiply_channels(const uint8_t* columns, const line_taps& t, int64_t pixels, const int8_t* w, int32_t* sums) {
@@ -120,14 +102,11 @@ void multiply_channels(const uint8_t* columns, const line_taps& t, int64_t pixel
 
 void multiply_channels_to_bytes(const uint8_t* columns, const line_taps& t, int64_t pixels, const int8_t* w,
                                 const byte_end& end, int64_t channels, uint8_t* y, int64_t y_step) {
-  alignas(32) int32_t sums[tile_pixels * group_channels];
-  for (int64_t p = 0; p < pixels;) {
-    const int64_t count = pixels - p >= tile_pixels ? tile_pixels : 1;
-    const uint8_t* x = columns + t.place(p, 0, 0);
-    count == tile_pixels ? multiply_pixels<tile_pixels>(x, t, w, sums) : multiply_pixels<1>(x, t, w, sums);
-    for (int64_t i = 0; i < count; ++i, ++p)
-      avx2_ends::pixel_to_bytes(sums + i * group_channels, end, channels, y + p * y_step);
-  }
+  for_row_tiles<tile_pixels>(pixels, [&]<int64_t Pixels>(int64_t p) {
+    alignas(32) int32_t sums[Pixels * group_channels];
+    multiply_pixels<Pixels>(columns + t.place(p, 0, 0), t, w, sums);
+    avx2_ends::pixels_to_bytes(sums, Pixels, end, channels, y + p * y_step, y_step);
+  });
 }
 
 } // namespace troupe::int8::avx2_vnni

@@ -1,5 +1,7 @@
 #include "cpu/int8_vnni.hpp"
 
+#include "cpu/int8_row_tiles.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <immintrin.h>
@@ -154,17 +156,8 @@ struct bytes_end {
 
 template <int64_t Blocks, class End>
 void walk_rows(const uint8_t* a, int64_t lda, int64_t rows, const panel& b, int64_t block, const End& end) {
-  int64_t row = 0;
-  for (; row + tile_rows <= rows; row += tile_rows, a += tile_rows * lda)
-    end.template run<tile_rows, Blocks>(a, lda, row, b, block);
-  switch (rows - row) {
-    case 5: return end.template run<5, Blocks>(a, lda, row, b, block);
-    case 4: return end.template run<4, Blocks>(a, lda, row, b, block);
-    case 3: return end.template run<3, Blocks>(a, lda, row, b, block);
-    case 2: return end.template run<2, Blocks>(a, lda, row, b, block);
-    case 1: return end.template run<1, Blocks>(a, lda, row, b, block);
-    default: return;
-  }
+  for_row_tiles<tile_rows>(
+      rows, [&]<int64_t Rows>(int64_t row) { end.template run<Rows, Blocks>(a + row * lda, lda, row, b, block); });
 }
 
 template <class End>
