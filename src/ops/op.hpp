@@ -11,6 +11,7 @@
 
 namespace troupe {
 
+class call_axes;
 class expansion;
 
 /// What shape inference sees of one node, and where it writes what it finds. Works on symbolic dims, once for each
@@ -45,6 +46,8 @@ public:
   /// Returns whether input `i` is there and `all_equal` holds for it.
   bool is_filled(size_t i, double wanted) const;
 
+  /// Returns whether the dims of output `i` are known: inferred, or stated by the model.
+  bool has_output_dims(size_t i) const { return has_output(i) && graph_.values[node_.outputs[i]].dims; }
   /// Returns the dims that `set_output` gave to output `i`, which must be there.
   const symbolic_shape& output_dims(size_t i) const { return *graph_.values[node_.outputs.at(i)].dims; }
   /// Sets type and dims of output `i`, and what is known of its elements if these are tensors; ignored if that output
@@ -200,6 +203,11 @@ struct op_def {
   std::optional<size_t> (*repeats)(const infer_context&) = nullptr;
   /// A composition (ops/expansion.hpp): adds the calls that take its place. Null for all other operators.
   void (*expand)(expansion&) = nullptr;
+  /// Adds the axes of a call (ops/axes.hpp). Null: those of broadcasting if `is_elementwise`, else none.
+  void (*axes)(call_axes&) = nullptr;
+  /// What a call does along a dim that is on no axis, before "axis 1": "sorts". If no call has axes, what it does
+  /// instead: "draws one number after another".
+  std::string_view mixes = {};
 };
 
 /// Returns whether a resolved node gives the same results from the same operands in every execution.

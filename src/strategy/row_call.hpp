@@ -1,9 +1,7 @@
-// One call of an operator as the rules of the row proof see it: its operands, and where their rows are.
+// One call of an operator as the row proof sees it: its operands, and where their rows are.
 #pragma once
 
-#include "ops/op.hpp"
-
-#include <initializer_list>
+#include "ops/axes.hpp"
 
 namespace troupe {
 
@@ -11,14 +9,14 @@ namespace troupe {
 struct row_state {
   enum class relation : uint8_t {
     shared, // all rows have it: neither elements nor dims depend on the batch
-    rows,   // dim `axis` counts the rows, and what is there of a row depends on that row alone
+    rows,   // dim `axis` has `unit` neighbours for each row, which depend on that row alone
     size,   // the elements depend on the number of rows; the dims do not
     // Dim `axis` counts the rows; elements of row i are i · step + x, 0 ≤ x < bound, and x is the same for all rows.
     positions,
-    folded, // dim `axis` has `step` neighbours for each row, which depend on that row alone
   };
   relation is = relation::shared;
   size_t axis = 0;
+  dim unit = 1;
   dim step = 1, bound = 1;
 };
 
@@ -26,7 +24,7 @@ struct row_state {
 bool depends_on(const dim& d, const std::string& symbol);
 
 /// See the top of this file. What refuses throws `errc::unsupported` with a text that follows the node's name: "sums
-/// over the rows".
+/// over axis 1 of operand 0 ('x'), where the rows are".
 class row_call {
 public:
   /// `g` and `n` are only read.
@@ -35,7 +33,6 @@ public:
 
   /// Types, dims, attributes and known elements, as inference sees them.
   const infer_context& context() const { return context_; }
-  const attributes& attrs() const { return context_.attrs(); }
   const op_def& def() const { return *context_.call().def; }
   size_t rank(size_t i) const { return context_.rank(i); }
   const symbolic_shape& dims(size_t i) const { return context_.dims(i); }
@@ -44,40 +41,28 @@ public:
 
   /// Returns what operand `i`, which must be there, has to do with rows.
   const row_state& state(size_t i) const { return states_[context_.call().inputs[i]]; }
-  bool has_rows(size_t i) const { return is(i, row_state::relation::rows); }
-  /// Returns the axis of operand `i` that has the rows; refuses if it has none.
-  size_t rows_of(size_t i) const;
   /// Returns whether a dim is the number of rows, or at least depends on it.
   bool counts_rows(const dim& d) const { return d.symbol_name() == symbol_; }
   bool depends_on_rows(const dim& d) const { return depends_on(d, symbol_); }
-  /// Returns the axis that counts rows among dims; refuses if there is none.
-  size_t counting_axis(std::span<const dim> dims) const;
 
-  /// Refuses unless operand `i`, where it is there, is shared by all rows.
-  void require_shared(size_t i) const;
-  /// Refuses unless the operands other than these are shared by all rows.
-  void others_are_shared(std::initializer_list<size_t> with_rows) const;
-  /// Refuses if an operand other than the first has rows.
-  void only_first_has_rows() const;
-  /// Refuses unless the rows of operand `i`, where it is there, are at `axis`.
-  void require_rows(size_t i, size_t axis) const;
-  /// Refuses unless operand `i`, where it is there, is one element that all rows share.
-  void require_single(size_t i) const;
-  /// Refuses unless operand `i`, where it is there, broadcasts into a result of `rank` dims with rows at `axis`: each
-  /// row takes its own, or all take the same.
-  void require_fit(size_t i, size_t axis, size_t rank) const;
-  /// The same of all operands; returns the axis of the result, which is that of the first operand with rows.
-  size_t broadcast_axis(size_t rank) const;
-  /// Refuses if an operator combines what is along `axis` and the rows of operand 0 are there; returns where they are.
-  size_t rows_beside(size_t axis, const char* what) const;
-
-  /// Returns "operand 1 ('mask')".
-  std::string operand_text(size_t i) const;
+  /// Returns where the rows are in each result, by the call's axes; nullopt for results that all rows share. Refuses
+  /// if the call mixes rows.
+  std::vector<std::optional<axis_place>> results() const;
 
 private:
   bool is(size_t i, row_state::relation wanted) const {
     return context_.has_input(i) && states_[context_.call().inputs[i]].is == wanted;
   }
+  /// An axis of the call that has rows, each of which is `span` indices of it.
+  struct rows_on {
+    const call_axis* axis;
+    dim span;
+  };
+  rows_on axis_of_operand(const call_axes& axes, size_t i) const;
+  rows_on axis_of_rows(const call_axes& axes) const;
+  void require_separate(const call_axes& axes, const rows_on& rows) const;
+  bool are_sizes(const call_axis& axis, size_t i) const;
+  std::string operand_text(size_t i) const;
 
   infer_context context_;
   const graph& graph_;

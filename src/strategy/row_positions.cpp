@@ -47,23 +47,16 @@ std::optional<dim> bound_of(graph& g, const std::vector<node_id>& producer, valu
   return std::nullopt;
 }
 
-/// Row numbers under other dims, or rows folded into one dim with the axes after them.
+/// Row numbers under other dims.
 std::optional<row_state> viewed(const row_call& c) {
   row_state s = c.state(0);
-  const symbolic_shape &from = c.dims(0), &to = c.output_dims();
-  const auto counts = [&](const dim& d) { return c.depends_on_rows(d); };
-  const auto found = std::find_if(to.begin(), to.end(), counts);
-  const auto at = static_cast<size_t>(found - to.begin());
-  if (std::count_if(to.begin(), to.end(), counts) != 1 ||
-      !(volume(std::span(from).first(s.axis)) == volume(std::span(to).first(at))))
-    return std::nullopt;
-  if (s.is == relation::positions && *found == from[s.axis]) {
-    s.axis = at;
-    return s;
-  }
-  for (size_t end = s.axis + 2; s.is == relation::rows && end <= from.size(); ++end)
-    if (const dim row = volume(std::span(from).subspan(s.axis + 1, end - s.axis - 1)); from[s.axis] * row == *found)
-      return row_state{relation::folded, at, row, 1};
+  const call_axes axes = axes_of(c.context());
+  for (const call_axis& axis : axes.all())
+    if (s.is == relation::positions && axis.inputs[0]->axis == s.axis && axis.inputs[0]->unit.is(1) &&
+        axis.outputs[0]->unit.is(1)) {
+      s.axis = axis.outputs[0]->axis;
+      return s;
+    }
   return std::nullopt;
 }
 
@@ -73,9 +66,10 @@ std::optional<row_state> computed(const row_call& c, graph& g, const std::vector
   row_state s = c.state(numbers);
   if (s.is != relation::positions || c.state(other).is != relation::shared || !s.bound.is(1))
     return std::nullopt;
-  const size_t rank = c.output_dims().size();
+  const size_t rank = c.output_dims().size(), missing = rank - std::min(rank, c.rank(other));
   s.axis += rank - c.rank(numbers);
-  c.require_fit(other, s.axis, rank);
+  if (s.axis >= missing && !c.dims(other)[s.axis - missing].is(1))
+    return std::nullopt;
   if (c.def().name == "Mul") {
     const auto factor = known_element(c.context(), other);
     s.step = s.step * factor.value_or(0);
@@ -87,14 +81,12 @@ std::optional<row_state> computed(const row_call& c, graph& g, const std::vector
   return bound ? std::optional(s) : std::nullopt;
 }
 
-/// A row's own elements by its number: from folded rows, or whole rows.
+/// A row's own elements by its number.
 std::optional<row_state> picked(const row_call& c) {
   const row_state &data = c.state(0), &index = c.state(1);
-  const bool whole = data.is == relation::rows && index.step.is(1) && index.bound.is(1);
-  const bool part = data.is == relation::folded && index.step == data.step &&
-                    (is_nonnegative(data.step - index.bound) || index.bound.is(1));
+  const bool own = index.step == data.unit && (is_nonnegative(data.unit - index.bound) || index.bound.is(1));
   const size_t axis = c.context().axis("axis", 0, c.rank(0));
-  if (index.is != relation::positions || axis != data.axis || !(whole || part))
+  if (data.is != relation::rows || index.is != relation::positions || axis != data.axis || !own)
     return std::nullopt;
   return row_state{relation::rows, axis + index.axis};
 }

@@ -2,7 +2,6 @@
 
 #include "graph/bodies.hpp"
 #include "strategy/row_positions.hpp"
-#include "strategy/row_rules.hpp"
 
 #include <algorithm>
 
@@ -82,8 +81,10 @@ private:
       fail(errc::unsupported, "the rows of input '{}' cannot be told apart: its rank is not known", input.name);
     if (!any_depends_on(*input.dims, symbol_))
       return std::nullopt;
-    states_[v] = {relation::rows, rows_among(*input.dims).value_or(0)};
-    if (!rows_among(*input.dims))
+    const auto counts = [&](const dim& d) { return depends_on(d, symbol_); };
+    const auto found = std::find_if(input.dims->begin(), input.dims->end(), counts);
+    states_[v] = {relation::rows, static_cast<size_t>(found - input.dims->begin())};
+    if (!has_rows_at(*input.dims, states_[v].axis, 1))
       fail(errc::unsupported,
            "the rows of input '{}' cannot be told apart: its dims {} do not have '{}' at exactly one axis", input.name,
            to_string(*input.dims), symbol_);
@@ -91,23 +92,23 @@ private:
   }
 
   std::optional<size_t> output_rows(value_id v) const {
-    if (is_index(states_[v]))
+    const row_state& s = states_[v];
+    if (s.is == relation::positions)
       fail(errc::unsupported, "rows of '{}' cannot be proved independent: {}", symbol_, deferred_.at(v));
-    if (states_[v].is == relation::size)
+    if (s.is == relation::size)
       fail(errc::unsupported, "output '{}' depends on the number of rows, '{}'", graph_.values[v].name, symbol_);
-    return states_[v].is == relation::rows ? std::optional(states_[v].axis) : std::nullopt;
+    if (!s.unit.is(1))
+      fail(errc::unsupported, "output '{}' has rows folded with others into dim {} of {}", graph_.values[v].name,
+           s.axis, to_string(*graph_.values[v].dims));
+    return s.is == relation::rows ? std::optional(s.axis) : std::nullopt;
   }
 
-  /// Returns the one axis that counts rows if no other dim depends on their number.
-  std::optional<size_t> rows_among(const symbolic_shape& dims) const {
-    std::optional<size_t> found;
+  /// Returns whether dim `axis` has `unit` neighbours for each row, and no other dim depends on the number of rows.
+  bool has_rows_at(const symbolic_shape& dims, size_t axis, const dim& unit) const {
     for (size_t i = 0; i < dims.size(); ++i)
-      if (depends_on(dims[i], symbol_)) {
-        if (found || dims[i].symbol_name() != symbol_)
-          return std::nullopt;
-        found = i;
-      }
-    return found;
+      if (i == axis ? !(dims[i] == dim::symbol(symbol_) * unit) : depends_on(dims[i], symbol_))
+        return false;
+    return axis < dims.size();
   }
 
   bool is_any(const node& n, relation wanted) const {
@@ -129,22 +130,21 @@ private:
     const auto unknown = [&](value_id v) { return v != no_value && !graph_.values[v].known; };
     if (std::none_of(n.outputs.begin(), n.outputs.end(), unknown))
       return; // the host computes them from dims alone
-    if (const auto used = std::find_if(n.inputs.begin(), n.inputs.end(),
-                                       [&](value_id v) { return v != no_value && is_index(states_[v]); });
+    if (const auto used =
+            std::find_if(n.inputs.begin(), n.inputs.end(),
+                         [&](value_id v) { return v != no_value && states_[v].is == relation::positions; });
         used != n.inputs.end())
       use_index(n, deferred_.at(*used));
     else
       try {
         if (is_any(n, relation::rows) || results_follow_rows(n))
-          apply_rule(n);
+          follow_axes(n);
         else if (is_any(n, relation::size))
           add_sizes(n);
       } catch (const error& e) {
         use_index(n, fmt::format("{} {}", describe(n), e.what()));
       }
   }
-
-  static bool is_index(const row_state& s) { return s.is == relation::positions || s.is == relation::folded; }
 
   /// A call that has to do with row numbers (row_positions.hpp), or else is refused for this reason; so are later calls
   /// that use its result for anything else.
@@ -153,7 +153,7 @@ private:
     if (!found)
       fail(errc::unsupported, "rows of '{}' cannot be proved independent: {}", symbol_, reason);
     states_[n.outputs[0]] = *found;
-    if (is_index(*found))
+    if (found->is == relation::positions)
       deferred_[n.outputs[0]] = reason;
   }
 
@@ -161,7 +161,7 @@ private:
     try {
       const auto found = indexed_rows(row_call(graph_, n, states_, symbol_), graph_, producer_);
       const auto& dims = graph_.values[n.outputs.at(0)].dims;
-      return found && (found->is == relation::folded || rows_among(*dims) == found->axis) ? found : std::nullopt;
+      return found && has_rows_at(*dims, found->axis, found->unit) ? found : std::nullopt;
     } catch (const error&) {
       return std::nullopt; // then the reason is another
     }
@@ -179,21 +179,19 @@ private:
     }
   }
 
-  void apply_rule(node& n) {
-    const row_rule rule = find_row_rule(*n.def);
-    if (!rule)
-      fail(errc::unsupported, "{}", why_no_row_rule(*n.def));
-    const row_axes axes = rule(row_call(graph_, n, states_, symbol_));
+  void follow_axes(node& n) {
+    const auto places = row_call(graph_, n, states_, symbol_).results();
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       if (!is_open(n.outputs[i]))
         continue;
-      const size_t axis = axes[std::min(i, axes.size() - 1)];
       const auto& dims = graph_.values[n.outputs[i]].dims;
-      // Whatever the rule says: only such dims can be cut.
-      if (!dims || rows_among(*dims) != axis)
-        fail(errc::unsupported, "has a result of dims {}, which do not have '{}' at axis {} alone",
-             dims ? to_string(*dims) : "unknown", symbol_, axis);
-      states_[n.outputs[i]] = {relation::rows, axis};
+      const auto& place = places[i];
+      // Whatever the axes say: only such dims can be cut.
+      if (!dims || (place ? !has_rows_at(*dims, place->axis, place->unit) : any_depends_on(*dims, symbol_)))
+        fail(errc::unsupported, "has a result of dims {}, which do not have '{}' at one axis alone",
+             dims ? to_string(*dims) : "unknown", symbol_);
+      if (place)
+        states_[n.outputs[i]] = {relation::rows, place->axis, place->unit};
     }
   }
 
@@ -201,7 +199,7 @@ private:
 
   graph graph_;                              // a copy: rules look at it through inference's eyes, which may write
   std::vector<row_state> states_;            // by value
-  std::map<value_id, std::string> deferred_; // why row numbers and folded rows serve as an index only
+  std::map<value_id, std::string> deferred_; // why row numbers serve as an index only
   std::vector<node_id> producer_ = adjacency_of(graph_).producer;
   std::string symbol_;
 };

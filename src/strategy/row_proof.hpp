@@ -2,8 +2,8 @@
 // alone. Only then may a batch be cut, or requests be joined, without changing a result.
 //
 // The proof goes node by node. A value is shared by all rows, has its rows along one axis, or is a size, which follows
-// from the number of rows (a Shape). Every operator has a rule (row_rules.hpp) that says what its operands make of its
-// outputs; one without a rule is refused.
+// from the number of rows (a Shape). The axes of a call (ops/axes.hpp) say where the rows of its operands are in its
+// results; a call whose rows are on no axis is refused.
 #pragma once
 
 #include "graph/graph.hpp"

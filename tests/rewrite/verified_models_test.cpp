@@ -1,5 +1,6 @@
-// Whole models, each step of their rewrite checked.
+// Whole models, each step of their rewrite checked, and what the calls that it leaves say of their axes.
 #include "loader/onnx_loader.hpp"
+#include "support/axis_checks.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
 #include "support/run_graph.hpp"
@@ -34,7 +35,15 @@ bool check_model(const graph& g, const std::vector<tensor>& inputs) {
     } catch (const error&) {
       return false; // a model that is refused
     }
-    CHECK_NOTHROW(verified_rewrite(g, inputs, options, 1e-3));
+    std::optional<graph> rewritten;
+    CHECK_NOTHROW(rewritten.emplace(verified_rewrite(g, inputs, options, 1e-3)));
+    if (!rewritten)
+      continue;
+    std::vector<tensor> left; // the others are constants
+    for (const value_id v : rewritten->inputs)
+      left.push_back(given.at(rewritten->values[v].name));
+    axis_counts counts;
+    CHECK(check_axes(*rewritten, left, counts) == "");
   }
   return true;
 }

@@ -95,8 +95,9 @@ sample_call call_of(const std::string& line) {
 
 void add_peers(const std::string& file, std::vector<sample_call>& calls) {
   for (const peer_case& peer : read_peer_cases(file)) {
-    const int64_t version = peer.domain.empty() ? peer.version : newest_opset(peer.domain);
-    sample_call c{.name = peer.name, .def = find_op(peer.domain, peer.op, version), .inputs = peer.inputs};
+    sample_call c{.name = peer.name, .def = find_op(peer.domain, peer.op, peer.version), .inputs = peer.inputs};
+    if (!c.def)
+      c.def = find_op(peer.domain, peer.op, newest_opset(peer.domain));
     INFO(peer.name);
     REQUIRE(c.def != nullptr);
     for (const auto& [name, value] : peer.attrs)

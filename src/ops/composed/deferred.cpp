@@ -8,6 +8,7 @@
 
 #include "graph/bodies.hpp"
 #include "graph/element_symbols.hpp"
+#include "ops/axes.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/families.hpp"
 #include "ops/registry.hpp"
@@ -220,7 +221,8 @@ constexpr auto deferred_rows = std::to_array<op_def>({
             .max_outputs = 255,
             .types = types::any,
             .first_output_optional = true,
-            .needs_float32 = true}),
+            .needs_float32 = true,
+            .mixes = "has a shape that the data decide"}),
 });
 
 /// Whether some of the dims or elements are for a run, or an execution of a body, to tell.

@@ -20,6 +20,7 @@
 // two operators one after the other; kernels may keep more digits of Y.
 #include "ops/composed/fused_attention.hpp"
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
@@ -349,12 +350,35 @@ op_cost attention_projection_cost(const attributes& attrs, const call_shapes& s)
   return cost;
 }
 
+/// Batches: a batch element's queries, keys, values and cache; the mask broadcasts.
+call_axis& add_batch(call_axes& a) {
+  const size_t cache = positions_first(a.call().attrs()) ? 1 : 0;
+  return a.map({{0, 0}, {1, 0}, {2, 0}, a.fit(3, 0, 4), {past_key_input, cache}, {past_value_input, cache}}, 0);
+}
+
+void fused_attention_axes(call_axes& a) {
+  add_batch(a);
+}
+
+void attention_projection_axes(call_axes& a) {
+  a.join(add_batch(a), a.fit(residual, 0, 3));
+}
+
 constexpr auto fused_attention_rows = std::to_array<op_def>({
     op_row("Attention", 1, infer_fused_attention, fused_attention_reference,
-           {.domain = "troupe", .inputs = {3, 6}, .types = types::floats, .cost = fused_attention_cost}),
-    op_row(
-        "AttentionProjection", 1, infer_attention_projection, attention_projection_reference,
-        {.domain = "troupe", .inputs = {3, residual + 1}, .types = types::floats, .cost = attention_projection_cost}),
+           {.domain = "troupe",
+            .inputs = {3, 6},
+            .types = types::floats,
+            .cost = fused_attention_cost,
+            .axes = fused_attention_axes,
+            .mixes = "attends to what is along"}),
+    op_row("AttentionProjection", 1, infer_attention_projection, attention_projection_reference,
+           {.domain = "troupe",
+            .inputs = {3, residual + 1},
+            .types = types::floats,
+            .cost = attention_projection_cost,
+            .axes = attention_projection_axes,
+            .mixes = "attends to what is along"}),
 });
 
 } // namespace

@@ -5,6 +5,7 @@
 // Inputs X, W, B?, residual? (of Y's dims); attributes of ONNX's Conv or ConvTranspose, and those of
 // ops/activation.hpp. Inference and the reference kernel are those of the ONNX rows, followed by the epilogue.
 #include "ops/activation.hpp"
+#include "ops/axes.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
@@ -44,6 +45,16 @@ op_cost fused_conv_cost(const attributes&, const call_shapes& s) { // grouping i
 
 constexpr char conv[] = "Conv";
 constexpr char conv_transpose_name[] = "ConvTranspose";
+constexpr size_t residual_input = 3;
+
+void fused_conv_axes(call_axes& a) {
+  axes::filters(a, 1, 0, {2}, residual_input);
+  axes::windows(a, parse_filter(a.call().attrs(), a.call().dims(0), a.call().dims(1)), residual_input);
+}
+
+void fused_conv_transpose_axes(call_axes& a) {
+  axes::filters(a, 1, 1, {2}, residual_input);
+}
 
 constexpr auto fused_conv_rows = std::to_array<op_def>({
     op_row("Conv", 1, infer_fused_conv<conv>, fused_conv_reference<conv>,
@@ -51,15 +62,19 @@ constexpr auto fused_conv_rows = std::to_array<op_def>({
             .inputs = {2, 4},
             .types = types::floats,
             .layouts = layout_support::spatial,
-            .residual_input = 3,
-            .cost = fused_conv_cost}),
+            .residual_input = residual_input,
+            .cost = fused_conv_cost,
+            .axes = fused_conv_axes,
+            .mixes = "sums over"}),
     op_row("ConvTranspose", 1, infer_fused_conv<conv_transpose_name>, fused_conv_reference<conv_transpose_name>,
            {.domain = "troupe",
             .inputs = {2, 4},
             .types = types::floats,
             .layouts = layout_support::spatial,
-            .residual_input = 3,
-            .cost = fused_conv_cost}),
+            .residual_input = residual_input,
+            .cost = fused_conv_cost,
+            .axes = fused_conv_transpose_axes,
+            .mixes = "sums over"}),
 });
 
 } // namespace

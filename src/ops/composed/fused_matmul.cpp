@@ -6,6 +6,7 @@
 // last two dims of an operand are stored transposed. bias is [N], residual has Y's dims. Attributes: transA, transB,
 // alpha (1), and those of ops/activation.hpp. Sums and epilogue are in float (double for double) and rounded once.
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
@@ -147,9 +148,20 @@ op_cost fused_matmul_cost(const attributes& attrs, const call_shapes& s) {
   return {2 * static_cast<double>(depth) * static_cast<double>(volume(s.outputs[0])), bytes};
 }
 
+/// A bias along the last dim, and a residual of the result's dims.
+void fused_matmul_axes(call_axes& a) {
+  const attributes& attrs = a.call().attrs();
+  axes::product(a, 1, attrs.integer("transA", 0) != 0, attrs.integer("transB", 0) != 0, false, {2, 3});
+}
+
 constexpr auto fused_matmul_rows = std::to_array<op_def>({
     op_row("MatMul", 1, infer_fused_matmul, fused_matmul_reference,
-           {.domain = "troupe", .inputs = {2, 4}, .types = types::floats, .cost = fused_matmul_cost}),
+           {.domain = "troupe",
+            .inputs = {2, 4},
+            .types = types::floats,
+            .cost = fused_matmul_cost,
+            .axes = fused_matmul_axes,
+            .mixes = "sums over"}),
 });
 
 } // namespace

@@ -17,6 +17,7 @@
 // r is uint8 or int8, z has z_zero's type (uint8 without); the limits are attributes, scales and zero points are single
 // elements.
 #include "ops/activation.hpp"
+#include "ops/axes.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
@@ -213,6 +214,18 @@ op_cost quantized_matmul_cost_of(const attributes&, const call_shapes& s) {
 }
 
 constexpr char sums_of_conv[] = "ConvInteger", sums_of_matmul[] = "MatMulInteger";
+/// A product of bytes with its bias and residual; the scales and zero points other than B's must be single.
+void quantized_matmul_axes(call_axes& a) {
+  for (const size_t i : {at::a_scale, at::a_zero, at::y_scale, at::y_zero})
+    if (a.call().has_input(i) && !std::ranges::all_of(a.call().dims(i), [](const dim& d) { return d.is(1); }))
+      a.refuse("has scales for rows of A or of its result");
+  axes::product(a, at::b, false, false, false, {at::bias, at::r});
+  axes::parameters(a, at::b, a.call().rank(at::b) - 1, {at::b_scale, at::b_zero});
+}
+
+void quantized_conv_axes(call_axes& a) {
+  axes::filters(a, at::b, 0, {at::b_scale, at::b_zero, at::bias}, at::r);
+}
 
 constexpr auto fused_quantized_rows = std::to_array<op_def>({
     op_row("QuantizedConv", 1, infer_quantized<sums_of_conv>, quantized_reference<sums_of_conv, true>,
@@ -222,13 +235,17 @@ constexpr auto fused_quantized_rows = std::to_array<op_def>({
             .layouts = layout_support::spatial,
             .needs_float32 = true,
             .residual_input = at::r,
-            .cost = quantized_conv_cost_of}),
+            .cost = quantized_conv_cost_of,
+            .axes = quantized_conv_axes,
+            .mixes = "sums over"}),
     op_row("QuantizedMatMul", 1, infer_quantized<sums_of_matmul>, quantized_reference<sums_of_matmul, false>,
            {.domain = "troupe",
             .inputs = {4, 14},
             .types = byte_types,
             .needs_float32 = true,
-            .cost = quantized_matmul_cost_of}),
+            .cost = quantized_matmul_cost_of,
+            .axes = quantized_matmul_axes,
+            .mixes = "sums over"}),
 });
 
 } // namespace

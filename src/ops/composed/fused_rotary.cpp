@@ -5,6 +5,7 @@
 // X is [B, H, S, D] (attribute `layout` = "bhsd", the default), [B, S, H, D] ("bshd"), or [B, S, H · D] with attribute
 // num_heads; D is even; cos and sin are [B or 1, S, D].
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/head_layout.hpp"
 #include "ops/infer.hpp"
@@ -69,9 +70,24 @@ void fused_rotary_reference(kernel_context& c) {
   visit_float(c.input(0).type, [&](auto tag) { run_rotary<typename decltype(tag)::type>(c); });
 }
 
+/// Batches, heads and positions; the angles are those of a batch element, or of all.
+void fused_rotary_axes(call_axes& a) {
+  const size_t rank = a.call().rank(0), positions = rotary_is_bshd(a.call().attrs(), rank) ? 1 : 2;
+  for (size_t axis = 0; axis + 1 < rank; ++axis)
+    if (axis == 0 || axis == positions)
+      a.map({{0, axis}, a.fit(1, axis == 0 ? 0 : 1, 3), a.fit(2, axis == 0 ? 0 : 1, 3)}, axis);
+    else
+      a.map({{0, axis}}, axis);
+}
+
 constexpr auto fused_rotary_rows = std::to_array<op_def>({
     op_row("Rotary", 1, infer_fused_rotary, fused_rotary_reference,
-           {.domain = "troupe", .inputs = {3, 3}, .types = types::floats, .alias = aliasing::in_place}),
+           {.domain = "troupe",
+            .inputs = {3, 3},
+            .types = types::floats,
+            .alias = aliasing::in_place,
+            .axes = fused_rotary_axes,
+            .mixes = "rotates"}),
 });
 
 } // namespace

@@ -24,6 +24,7 @@
 // type; kernels may keep more digits.
 #include "ops/composed/projections.hpp"
 
+#include "ops/axes.hpp"
 #include "ops/composed/fused_elementwise.hpp"
 #include "ops/contrib/matmul_nbits.hpp"
 #include "ops/families.hpp"
@@ -263,6 +264,30 @@ op_cost projections_cost(const attributes& attrs, const call_shapes& s) {
   return cost;
 }
 
+/// Puts the angles of a rotary embedding on the axis of batches: they are a batch element's, all share them, or its
+/// positions look them up in tables.
+void join_angles(call_axes& a, call_axis& batches, const projection_attributes& how) {
+  const auto angle = [&](projection::angle which) { return projection::input(how.products, which); };
+  const bool by_position = a.call().has_input(angle(projection::positions));
+  for (const auto which : {projection::cosines, projection::sines})
+    if (!by_position)
+      a.join(batches, how.rotary == "Rotary" ? a.fit(angle(which), 0, 3) : call_axes::place{angle(which), 0});
+  a.join(batches, {angle(projection::positions), 0});
+}
+
+/// The dims before the last, along which products sum; rotated results have batches alone.
+void projection_axes(call_axes& a) {
+  const projection_attributes how(a.call().attrs());
+  const size_t rank = a.call().rank(0);
+  for (size_t axis = 0; axis < (how.rotary.empty() ? rank - 1 : 1); ++axis) {
+    call_axis& made = a.map({{0, axis}}, axis);
+    for (size_t p = 0; p < how.products; ++p)
+      a.join(made, a.fit(projection::input(p, projection::residual), axis, rank));
+    if (!how.rotary.empty())
+      join_angles(a, made, how);
+  }
+}
+
 constexpr uint8_t most_inputs = projection::input(most_projections, projection::cosines) + projection::angles;
 
 constexpr auto projection_rows = std::to_array<op_def>({
@@ -271,7 +296,9 @@ constexpr auto projection_rows = std::to_array<op_def>({
             .inputs = {1, most_inputs},
             .max_outputs = most_projections,
             .types = types::floats,
-            .cost = projections_cost}),
+            .cost = projections_cost,
+            .axes = projection_axes,
+            .mixes = "combines what is along"}),
 });
 
 } // namespace

@@ -3,6 +3,7 @@
 // Attribute `to`: "plain" or "channels_last". The operand's dims are logical and do not change; its elements are laid
 // out as [N, C, spatial…] or [N, spatial…, C], so a reorder transposes the [C × spatial] matrix of every image.
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 
@@ -56,8 +57,9 @@ void reorder_reference(kernel_context& c) {
 }
 
 constexpr auto reorder_rows = std::to_array<op_def>({
-    op_row("Reorder", 1, infer_reorder, reorder_reference,
-           {.domain = "troupe", .types = types::fixed_size, .layouts = layout_support::converting}),
+    op_row(
+        "Reorder", 1, infer_reorder, reorder_reference,
+        {.domain = "troupe", .types = types::fixed_size, .layouts = layout_support::converting, .axes = axes::planes}),
 });
 
 } // namespace

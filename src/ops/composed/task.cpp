@@ -3,6 +3,7 @@
 // Attributes: `work`, its floating-point operations as the cost model counts them; `elements`, those of each output,
 // float32; `task`, its number, which tells it from equal tasks. It means work and does none: every output is zeros,
 // whatever the inputs are.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 
@@ -38,7 +39,8 @@ constexpr auto task_rows = std::to_array<op_def>({
             .types = set_of(dtype::float32),
             .hides_elements = true,
             .needs_float32 = true,
-            .cost = task_cost}),
+            .cost = task_cost,
+            .mixes = "is a task of a graph without values"}),
 });
 
 } // namespace

@@ -7,6 +7,7 @@
 // [batch, memories, depth] has memory_seq_lens rows that count; a row m's score is v · tanh(m · MW + h · QW), and the
 // context the mean of the rows, weighted by the softmax of their scores.
 //   QW [D, H, scores]   MW [D, depth, scores]   v [D, scores]   AW [D, H + depth, A]
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/gemm.hpp"
 #include "ops/onnx/recurrent_cell.hpp"
@@ -287,6 +288,12 @@ op_cost attn_lstm_cost(const attributes&, const call_shapes& call) {
           operand_bytes(call)};
 }
 
+/// The batch alone: each element has a memory of its own, too.
+void attn_lstm_axes(call_axes& a) {
+  constexpr size_t memory = 11, memory_lengths = 12;
+  a.map({{0, 1}, {4, 0}, {5, 1}, {6, 1}, {memory, 0}, {memory_lengths, 0}}, {{0, 2}, {1, 1}, {2, 1}});
+}
+
 constexpr auto attn_lstm_rows = std::to_array<op_def>({
     op_row("AttnLSTM", 1, infer_attn_lstm, attn_lstm,
            {.domain = microsoft,
@@ -294,7 +301,8 @@ constexpr auto attn_lstm_rows = std::to_array<op_def>({
             .max_outputs = 3,
             .types = types::floats,
             .first_output_optional = true,
-            .cost = attn_lstm_cost}),
+            .cost = attn_lstm_cost,
+            .axes = attn_lstm_axes}),
 });
 
 } // namespace

@@ -1,5 +1,6 @@
 // CDist of com.microsoft: the distance of each row of A [m, k] from each row of B [n, k]; `metric` is euclidean or
 // sqeuclidean, its square.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 
@@ -54,9 +55,21 @@ op_cost cdist_cost(const attributes&, const call_shapes& call) {
           operand_bytes(call)};
 }
 
+/// Each row of A and each of B.
+void cdist_axes(call_axes& a) {
+  a.map({{0, 0}}, 0);
+  a.map({{1, 0}}, 1);
+}
+
 constexpr auto cdist_rows = std::to_array<op_def>({
     op_row("CDist", 1, infer_cdist, cdist,
-           {.domain = microsoft, .inputs = {2, 2}, .types = types::floats, .needs_float32 = true, .cost = cdist_cost}),
+           {.domain = microsoft,
+            .inputs = {2, 2},
+            .types = types::floats,
+            .needs_float32 = true,
+            .cost = cdist_cost,
+            .axes = cdist_axes,
+            .mixes = "sums over"}),
 });
 
 } // namespace

@@ -5,6 +5,7 @@
 // batch_indices [R] the image of each, crop_size two numbers that the host knows; y is [R, C, crop_height, crop_width].
 // Elements of a crop lie at equal distances from edge to edge of the region, a single one in its middle. mode takes
 // four neighbours (bilinear) or the nearest element, extrapolation_value where a place is outside.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/onnx/regions.hpp"
 #include "ops/operand.hpp"
@@ -115,7 +116,9 @@ constexpr auto crop_and_resize_rows = std::to_array<op_def>({
             .inputs = {4, 4},
             .types = types::floats,
             .host_inputs = 1U << crop_size_input,
-            .cost = crop_cost}),
+            .cost = crop_cost,
+            .axes = axes::regions,
+            .mixes = "takes regions of any part of"}),
 });
 
 } // namespace

@@ -4,6 +4,7 @@
 // x is [M, N] or [1, M, N], y [2, L] in int32: rows and columns of the elements on the way from the first to the last,
 // each a step down, right or both beyond the one before. Of steps that cost the same a step right is taken, unless one
 // of the others is cheaper than both.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 
@@ -79,7 +80,11 @@ op_cost warping_cost(const attributes&, const call_shapes& call) {
 
 constexpr auto dynamic_time_warping_rows = std::to_array<op_def>({
     op_row("DynamicTimeWarping", 1, infer_warping, dynamic_time_warping,
-           {.domain = microsoft, .types = set_of(dtype::float32), .hides_elements = true, .cost = warping_cost}),
+           {.domain = microsoft,
+            .types = set_of(dtype::float32),
+            .hides_elements = true,
+            .cost = warping_cost,
+            .mixes = "looks for one path through all rows"}),
 });
 
 } // namespace

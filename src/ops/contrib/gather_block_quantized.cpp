@@ -5,6 +5,7 @@
 // first, or of 8 bits. Zero points are like data, packed likewise; without them they are 0, of uint8 the middle of the
 // range. An index outside of the table gives zeros. A scale's dim of 1 counts for the whole axis, and so does a block
 // size of 0.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 #include "ops/quantization.hpp"
@@ -173,9 +174,19 @@ void gather_blocks(kernel_context& c) {
   });
 }
 
+void gather_block_axes(call_axes& a) {
+  const block_table t = parse_table(a.call().attrs(), a.call().type(0), a.call().rank(0));
+  for (size_t axis = 0; axis < a.call().rank(1); ++axis)
+    a.map({{1, axis}}, t.gather_axis + axis);
+}
+
 constexpr auto gather_block_quantized_rows = std::to_array<op_def>({
     op_row("GatherBlockQuantized", 1, infer_gather_blocks, gather_blocks,
-           {.domain = microsoft, .inputs = {3, 4}, .types = tables}),
+           {.domain = microsoft,
+            .inputs = {3, 4},
+            .types = tables,
+            .axes = gather_block_axes,
+            .mixes = "picks elements by their position along"}),
 });
 
 } // namespace

@@ -1,5 +1,6 @@
 // Inverse of com.microsoft: the inverse of each matrix of [batch…, n, n], by Gauss and Jordan's elimination with
 // partial pivoting, in double. A matrix that has none gives infinities and NaN.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 
@@ -72,7 +73,12 @@ op_cost inverse_cost(const attributes&, const call_shapes& call) {
 
 constexpr auto inverse_rows = std::to_array<op_def>({
     op_row("Inverse", 1, infer_inverse, inverse,
-           {.domain = microsoft, .types = types::floats, .needs_float32 = true, .cost = inverse_cost}),
+           {.domain = microsoft,
+            .types = types::floats,
+            .needs_float32 = true,
+            .cost = inverse_cost,
+            .axes = axes::before_last<2>,
+            .mixes = "inverts matrices over"}),
 });
 
 } // namespace

@@ -5,6 +5,7 @@
 // (quant_type 0: a float of 4 bits, 1: a quantile of the normal distribution), which is multiplied by the absmax of its
 // block of block_size neighbours.
 #include "base/checked.hpp"
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 #include "ops/quantization.hpp"
@@ -88,7 +89,12 @@ op_cost bnb4_cost(const attributes& attrs, const call_shapes& call) {
 
 constexpr auto matmul_bnb4_rows = std::to_array<op_def>({
     op_row("MatMulBnb4", 1, infer_bnb4, matmul_bnb4,
-           {.domain = microsoft, .inputs = {3, 3}, .types = types::floats, .cost = bnb4_cost}),
+           {.domain = microsoft,
+            .inputs = {3, 3},
+            .types = types::floats,
+            .cost = bnb4_cost,
+            .axes = axes::before_last<1>,
+            .mixes = "sums over"}),
 });
 
 } // namespace

@@ -5,6 +5,7 @@
 // a byte that is its zero point (blk_quant_type 1; with 0 it is 8) and 16 bytes: byte i has rows i and i + 16 in its
 // low and its high half. The last block of a column is whole.
 #include "base/checked.hpp"
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 
@@ -99,7 +100,9 @@ constexpr auto matmul_fpq4_rows = std::to_array<op_def>({
             .inputs = {3, 3},
             .types = set_of(dtype::float32),
             .host_inputs = 1U << fpq4_dims,
-            .cost = fpq4_cost}),
+            .cost = fpq4_cost,
+            .axes = axes::before_last<1>,
+            .mixes = "sums over"}),
 });
 
 } // namespace

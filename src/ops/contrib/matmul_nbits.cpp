@@ -9,6 +9,7 @@
 
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/quantization.hpp"
@@ -158,7 +159,12 @@ op_cost nbits_cost(const attributes& attrs, const call_shapes& call) {
 
 constexpr auto matmul_nbits_rows = std::to_array<op_def>({
     op_row("MatMulNBits", 1, infer_nbits, matmul_nbits,
-           {.domain = "com.microsoft", .inputs = {3, 6}, .types = types::floats, .cost = nbits_cost}),
+           {.domain = "com.microsoft",
+            .inputs = {3, 6},
+            .types = types::floats,
+            .cost = nbits_cost,
+            .axes = axes::before_last<1>,
+            .mixes = "sums over"}),
 });
 
 } // namespace

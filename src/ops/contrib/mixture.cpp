@@ -9,6 +9,7 @@
 // ±limit); they are neighbours in fc1's results (swiglu_fusion 1), halves of them (2), or l is fc3's. With fc3 any
 // other activation is multiplied by fc3's results. QMoE's weights are codes of 2, 4 or 8 bits, packed along a row, low
 // bits first: (code − zero point) · scale, by row or by block of a row.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -358,11 +359,18 @@ void mixture(kernel_context& c) {
   y.commit();
 }
 
+/// Tokens [n, width], and what the router says of each: its choice, and QMoE's weights beside it.
+void mixture_axes(call_axes& a) {
+  if (a.call().rank(0) != 2)
+    a.refuse("lists the tokens of all batches for the router");
+  a.batches({1, router_weights_input});
+}
+
 constexpr auto mixture_rows = std::to_array<op_def>({
     op_row("MoE", 1, infer_mixture<real_layers>, mixture<real_layers>,
-           {.domain = microsoft, .inputs = {3, 8}, .types = types::floats}),
+           {.domain = microsoft, .inputs = {3, 8}, .types = types::floats, .axes = mixture_axes}),
     op_row("QMoE", 1, infer_mixture<code_layers>, mixture<code_layers>,
-           {.domain = microsoft, .inputs = {3, 15}, .types = types::floats}),
+           {.domain = microsoft, .inputs = {3, 15}, .types = types::floats, .axes = mixture_axes}),
 });
 
 } // namespace

@@ -1,5 +1,6 @@
 // MurmurHash3 of com.microsoft: Austin Appleby's 32-bit hash of each element's bytes, those of a text or of a number (4
 // or 8, the lowest first), from attribute `seed` on. The result is uint32, or int32 if `positive` is 0.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 
 #include <bit>
@@ -48,7 +49,8 @@ constexpr auto murmur_hash_rows = std::to_array<op_def>({
     op_row("MurmurHash3", 1, infer_murmur, murmur,
            {.domain = microsoft,
             .types = types::string |
-                     set_of(dtype::int32, dtype::uint32, dtype::int64, dtype::uint64, dtype::float32, dtype::float64)}),
+                     set_of(dtype::int32, dtype::uint32, dtype::int64, dtype::uint64, dtype::float32, dtype::float64),
+            .axes = axes::elements}),
 });
 
 } // namespace

@@ -9,6 +9,7 @@
 // the source from a place on, all up to and with the first that is not the source's. Output 1 is where the source goes
 // on after the last n tokens of output 0, if these are in the source once; the longest n of min_ngram_size to
 // max_ngram_size that is there at all decides, and −1 says that there is no such place.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 
@@ -143,9 +144,10 @@ constexpr auto ngram_rows = std::to_array<op_def>({
             .inputs = {3, 4},
             .max_outputs = 2,
             .types = set_of(dtype::int64),
-            .hides_elements = true}),
+            .hides_elements = true,
+            .mixes = "looks for one text in another"}),
     op_row("NGramRepeatBlock", 1, infer_repeat_block, repeat_block,
-           {.domain = microsoft, .inputs = {2, 2}, .types = set_of(dtype::int64)}),
+           {.domain = microsoft, .inputs = {2, 2}, .types = set_of(dtype::int64), .axes = axes::batch<1>}),
 });
 
 } // namespace

@@ -7,6 +7,7 @@
 // of the division by the hash's vocabulary size, not negative, is the hash. Before input_ids are past_ids, [batch,
 // max_ngram_size − 1], else tokens pad_id; output 1 is what the next call's past_ids are. Where eos_token_id is stated,
 // pad_id takes the place of such a token and of all before it, but for the token at the place itself.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -167,7 +168,8 @@ constexpr auto ngram_hash_rows = std::to_array<op_def>({
             .inputs = {3, 4},
             .max_outputs = 2,
             .types = set_of(dtype::int32, dtype::int64),
-            .cost = hash_cost}),
+            .cost = hash_cost,
+            .axes = axes::batch<3>}),
 });
 
 } // namespace

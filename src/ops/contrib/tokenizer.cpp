@@ -6,6 +6,7 @@
 // at one place the longest counts. A token of less than mincharnum characters is dropped, and so is the character after
 // a match of nothing. A single empty separator, or tokenexp ".", takes each character for a token. With `mark`, U+0002
 // comes before the tokens of each string and U+0003 after them, unless no string has any.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/onnx/text.hpp"
 
@@ -165,7 +166,8 @@ void tokenize(kernel_context& c) {
 }
 
 constexpr auto tokenizer_rows = std::to_array<op_def>({
-    op_row("Tokenizer", 1, infer_tokens, tokenize, {.domain = microsoft, .types = types::string}),
+    op_row("Tokenizer", 1, infer_tokens, tokenize,
+           {.domain = microsoft, .types = types::string, .mixes = "fills all texts up to the tokens of the longest"}),
 });
 
 } // namespace

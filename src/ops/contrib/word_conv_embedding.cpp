@@ -5,6 +5,7 @@
 // [characters, E] an embedding of each. An element of y [words, F] is the largest of tanh(W · window + B) over the
 // windows of the word's characters, at least one of them. A word whose first character is 0 has none, and is a row of
 // zeros (which ONNX Runtime leaves as its memory was).
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/gemm.hpp"
 #include "ops/operand.hpp"
@@ -104,7 +105,11 @@ op_cost word_embedding_cost(const attributes&, const call_shapes& call) {
 
 constexpr auto word_conv_embedding_rows = std::to_array<op_def>({
     op_row("WordConvEmbedding", 1, infer_word_embedding, word_conv_embedding,
-           {.domain = microsoft, .inputs = {4, 4}, .types = set_of(dtype::int32), .cost = word_embedding_cost}),
+           {.domain = microsoft,
+            .inputs = {4, 4},
+            .types = set_of(dtype::int32),
+            .cost = word_embedding_cost,
+            .axes = axes::batch<>}),
 });
 
 } // namespace

@@ -10,6 +10,7 @@
 //   ZipMap: its operand, a column for each label, where others make a map of each row: as skl2onnx exports with
 //     zipmap=False
 //   OneHotEncoder: for each element a row of zeros with a 1 at its category; all zeros, or an error, if it is none
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/ml/scores.hpp"
 #include "ops/operand.hpp"
@@ -203,7 +204,7 @@ constexpr auto ml_feature_rows = std::to_array<op_def>({
     feature_row("Imputer", expand_imputer),
     feature_row("Normalizer", expand_normalizer),
     op_row("OneHotEncoder", 1, infer_one_hot, one_hot_encoder,
-           {.domain = machine_learning, .types = feature_types | types::string}),
+           {.domain = machine_learning, .types = feature_types | types::string, .axes = axes::elements}),
     feature_row("Scaler", expand_scaler),
     feature_row("ZipMap", expand_zip_map, {1, 1}, set_of(dtype::float32)),
 });

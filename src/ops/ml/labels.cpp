@@ -3,6 +3,7 @@
 // LabelEncoder of opset 1 knows classes_strings and their positions; from 2 on keys_* and values_* say what becomes
 // what, from 4 on as tensors too. Of a key that is there twice the first value counts, from opset 4 on the last. All
 // NaN are one key.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/strided_copy.hpp"
 #include "tensor/convert.hpp"
@@ -142,7 +143,8 @@ void map_labels(kernel_context& c) {
 
 template <table_maker Table>
 constexpr op_def label_row(std::string_view name, int64_t since, dtype_set types) {
-  return op_row(name, since, infer_mapped<Table>, map_labels<Table>, {.domain = machine_learning, .types = types});
+  return op_row(name, since, infer_mapped<Table>, map_labels<Table>,
+                {.domain = machine_learning, .types = types, .axes = axes::elements});
 }
 
 constexpr dtype_set labels = set_of(dtype::string, dtype::int64);

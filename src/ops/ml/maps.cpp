@@ -6,6 +6,7 @@
 //     there is no such key (SPARSE)
 //   DictVectorizer: the values of the keys of a vocabulary, in its order, 0 or an empty string of those that are not
 //     there
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -150,11 +151,14 @@ void dict_vectorizer(kernel_context& c) {
     vectorize(c, vocabulary.values<int64_t>());
 }
 
+constexpr std::string_view of_map = "makes one row of a map";
+
 constexpr auto ml_map_rows = std::to_array<op_def>({
     op_row("CastMap", 1, infer_cast_map, cast_map,
-           {.domain = machine_learning, .inputs = {2, 2}, .types = set_of(dtype::int64)}),
-    op_row("DictVectorizer", 1, infer_dict_vectorizer, dict_vectorizer,
-           {.domain = machine_learning, .inputs = {2, 2}, .types = set_of(dtype::int64, dtype::string)}),
+           {.domain = machine_learning, .inputs = {2, 2}, .types = set_of(dtype::int64), .mixes = of_map}),
+    op_row(
+        "DictVectorizer", 1, infer_dict_vectorizer, dict_vectorizer,
+        {.domain = machine_learning, .inputs = {2, 2}, .types = set_of(dtype::int64, dtype::string), .mixes = of_map}),
 });
 
 } // namespace

@@ -1,5 +1,6 @@
 // ArgMax and ArgMin: the index of the largest or smallest element along an axis; the first such index, or with
 // select_last_index the last. NaN counts as the extreme, as in NumPy.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 
@@ -56,9 +57,19 @@ op_cost arg_cost(const attributes&, const call_shapes& call) {
   return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
+void arg_axes(call_axes& a) {
+  const size_t rank = a.call().rank(0), reduced = a.call().axis("axis", 0, rank);
+  const bool keeps = a.call().attrs().integer("keepdims", 1) != 0;
+  for (size_t axis = 0; axis < rank; ++axis)
+    if (axis != reduced)
+      a.map({{0, axis}}, axis - (axis > reduced && !keeps ? 1 : 0));
+}
+
 constexpr auto arg_reduce_rows = std::to_array<op_def>({
-    op_row("ArgMax", 1, infer_arg, arg_reduce<true>, {.types = types::numeric, .cost = arg_cost}),
-    op_row("ArgMin", 1, infer_arg, arg_reduce<false>, {.types = types::numeric, .cost = arg_cost}),
+    op_row("ArgMax", 1, infer_arg, arg_reduce<true>,
+           {.types = types::numeric, .cost = arg_cost, .axes = arg_axes, .mixes = "reduces"}),
+    op_row("ArgMin", 1, infer_arg, arg_reduce<false>,
+           {.types = types::numeric, .cost = arg_cost, .axes = arg_axes, .mixes = "reduces"}),
 });
 
 } // namespace

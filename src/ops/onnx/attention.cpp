@@ -6,6 +6,7 @@
 // is_causal (query i sees keys ≤ i + past, or with nonpad_kv_seqlen ≤ i + that length − queries), and nonpad_kv_seqlen
 // (keys from there on are padding). A query that sees no key gives zeros. Masked keys and values are never multiplied:
 // they may hold NaN. qk_matmul_output: mode 0 the scaled product, 1 after softcap, 2 after the masks, 3 after softmax.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/head_layout.hpp"
 #include "ops/onnx/require_broadcast.hpp"
@@ -281,9 +282,31 @@ op_cost attention_cost(const attributes&, const call_shapes& call) {
   return {2 * keys * static_cast<double>(volume(call.inputs[0]) + volume(call.outputs[0])), operand_bytes(call)};
 }
 
+/// Batches, and heads of 4-D operands: query heads in groups that share those of keys and values.
+void attention_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  a.map(
+      {{0, 0}, {1, 0}, {2, 0}, a.fit(mask_input, 0, 4), {past_key_input, 0}, {past_value_input, 0}, {nonpad_input, 0}},
+      0);
+  if (c.rank(0) != 4)
+    return;
+  const dim group = floor_div(c.dims(0)[1], c.dims(1)[1]);
+  if (!(group * c.dims(1)[1] == c.dims(0)[1]))
+    return;
+  auto mask = a.fit(mask_input, 1, 4);
+  mask.unit = group;
+  a.map({{0, 1, group}, {1, 1}, {2, 1}, mask, {past_key_input, 1}, {past_value_input, 1}},
+        {{0, 1, group}, {1, 1}, {2, 1}, {3, 1, group}});
+}
+
 constexpr op_def attention_row(int64_t since, uint8_t most_inputs) {
   return op_row("Attention", since, infer_attention, attention,
-                {.inputs = {3, most_inputs}, .max_outputs = 4, .types = types::floats, .cost = attention_cost});
+                {.inputs = {3, most_inputs},
+                 .max_outputs = 4,
+                 .types = types::floats,
+                 .cost = attention_cost,
+                 .axes = attention_axes,
+                 .mixes = "attends to what is along"});
 }
 
 constexpr auto attention_rows = std::to_array<op_def>({attention_row(23, 6), attention_row(24, 7)});

@@ -1,6 +1,7 @@
 // Elementwise arithmetic of two operands with NumPy broadcasting: y = f(a, b). Until opset 6 the broadcast was limited:
 // with attribute `broadcast`, b's dims are a contiguous run of a's that starts at `axis` (by default they are the last
 // ones). The formulas are in scalar_formulas.hpp.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/onnx/elementwise.hpp"
@@ -127,11 +128,19 @@ constexpr op_def arithmetic_row(std::string_view name, void (*infer)(infer_conte
   return def;
 }
 
+void prelu_1_axes(call_axes& a) {
+  if (a.call().rank(0) != a.call().rank(1))
+    a.refuse("broadcasts as opsets before 7 did");
+  axes::broadcast(a);
+}
+
 /// Until opset 6 a slope of one dim is neither of the output's dims nor one element.
 constexpr op_def prelu_row(int64_t since, void (*reference)(kernel_context&)) {
   op_def def = binary_row("PRelu", since, types::numeric, infer_prelu, reference);
-  if (since < 7)
+  if (since < 7) {
     def.layouts = layout_support::plain;
+    def.axes = prelu_1_axes;
+  }
   return def;
 }
 

@@ -1,4 +1,5 @@
 // Cast and CastLike (tensor/convert.hpp has the rules), BitCast, and Identity.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/onnx/elementwise.hpp"
@@ -104,6 +105,12 @@ void infer_bit_cast(infer_context& c) {
   c.set_output(0, to, c.dims(0));
 }
 
+/// Only the type of the second operand counts.
+void cast_like_axes(call_axes& a) {
+  axes::elements(a);
+  a.ignore(1);
+}
+
 constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, void (*infer)(infer_context&)) {
   return op_row(name, since, infer, cast,
                 {.inputs = {inputs, inputs},
@@ -111,7 +118,8 @@ constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, 
                  .alias = aliasing::in_place,
                  .layouts = layout_support::agnostic,
                  .converts = true,
-                 .repeats = repeats_first});
+                 .repeats = repeats_first,
+                 .axes = inputs > 1 ? cast_like_axes : nullptr});
 }
 
 constexpr auto cast_rows = std::to_array<op_def>({

@@ -5,6 +5,7 @@
 //
 // x is [N, C · taps, positions], y is [N, C, image…] with one to three spatial axes; what falls into the padding is
 // left out.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"
@@ -95,8 +96,15 @@ void col2im(kernel_context& c) {
   });
 }
 
+/// Batches, and channels, which have an index for each tap in the operand.
+void col2im_axes(call_axes& a) {
+  a.batches();
+  a.map({{0, 1, volume(to_symbolic(a.call().require_constants(2)))}}, {{0, 1}});
+}
+
 constexpr auto col2im_rows = std::to_array<op_def>({
-    op_row("Col2Im", 18, infer_col2im, col2im, {.inputs = {3, 3}, .types = types::numeric, .host_inputs = 0b110}),
+    op_row("Col2Im", 18, infer_col2im, col2im,
+           {.inputs = {3, 3}, .types = types::numeric, .host_inputs = 0b110, .axes = col2im_axes}),
 });
 
 } // namespace

@@ -5,6 +5,7 @@
 //
 // past [B, H, P, D], new [B, H, S, D], or [B, S, H, D] where attribute new_layout is "bshd", Y [B, H, P + S, D]: where
 // Y stays on a device and is the next run's past, only new rows need be written (plan/cut/cache_appends.hpp).
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/head_layout.hpp"
 #include "ops/infer.hpp"
@@ -170,14 +171,49 @@ void append_kernel(kernel_context& c) {
   run_copies(c, append_copies(c));
 }
 
+void concat_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  const size_t joined = c.axis("axis", 1, c.rank(0));
+  for (size_t axis = 0; axis < c.rank(0); ++axis) {
+    if (axis == joined)
+      continue;
+    call_axis& made = a.map({}, axis);
+    for (size_t i = 0; i < c.input_count(); ++i)
+      a.join(made, {i, axis});
+  }
+}
+
+void append_axes(call_axes& a) {
+  const bool bshd = is_bshd(a.call().attrs(), "new_layout");
+  a.map({{0, 0}, {1, 0}}, 0);
+  a.map({{0, 1}, {1, bshd ? 2u : 1u}}, 1);
+  a.map({{0, 3}, {1, 3}}, 3);
+}
+
 constexpr auto concat_rows = std::to_array<op_def>({
     op_row("Concat", 1, infer_concat_1, concat_kernel,
-           {.inputs = {1, 255}, .types = movable_types, .layouts = layout_support::joining, .repeats = repeats_only}),
+           {.inputs = {1, 255},
+            .types = movable_types,
+            .layouts = layout_support::joining,
+            .repeats = repeats_only,
+            .axes = concat_axes,
+            .mixes = "joins along"}),
     op_row("Concat", 4, infer_concat, concat_kernel,
-           {.inputs = {1, 255}, .types = movable_types, .layouts = layout_support::joining, .repeats = repeats_only}),
+           {.inputs = {1, 255},
+            .types = movable_types,
+            .layouts = layout_support::joining,
+            .repeats = repeats_only,
+            .axes = concat_axes,
+            .mixes = "joins along"}),
     op_row("Split", 1, infer_split, split_kernel,
-           {.inputs = {1, 2}, .max_outputs = 255, .types = movable_types, .host_inputs = 0b10}),
-    op_row("Append", 1, infer_append, append_kernel, {.domain = "troupe", .inputs = {2, 2}, .appends = true}),
+           {.inputs = {1, 2},
+            .max_outputs = 255,
+            .types = movable_types,
+            .host_inputs = 0b10,
+            .axes = axes::beside_axis<0>,
+            .mixes = "splits"}),
+    op_row("Append", 1, infer_append, append_kernel,
+           {.domain = "troupe", .inputs = {2, 2}, .appends = true, .axes = append_axes, .mixes = "appends along"}),
 });
 
 } // namespace

@@ -281,13 +281,20 @@ void infer_old_scan(infer_context&) {
   fail(errc::unsupported, "a Scan of opset 8 must be rewritten before its shapes are inferred");
 }
 
+constexpr std::string_view has_bodies = "is control flow, whose bodies are not followed";
+
+constexpr op_def control_row(std::string_view name, int64_t since, operand_range inputs, dtype_set types,
+                             void (*infer)(infer_context&) = infer_control) {
+  return op_row(name, since, infer, nullptr,
+                {.inputs = inputs, .max_outputs = 255, .types = types, .mixes = has_bodies});
+}
+
 constexpr op_def rows[] = {
-    op_row("If", 1, infer_control, nullptr, {.max_outputs = 255, .types = types::boolean}),
-    op_row("Loop", 1, infer_control, nullptr, {.inputs = {2, 255}, .max_outputs = 255, .types = set_of(dtype::int64)}),
-    op_row("SequenceMap", 17, infer_control, nullptr,
-           {.inputs = {1, 255}, .max_outputs = 255, .types = types::sequence}),
-    op_row("Scan", 8, infer_old_scan, nullptr, {.inputs = {2, 255}, .max_outputs = 255, .types = types::any}),
-    op_row("Scan", 9, infer_control, nullptr, {.inputs = {1, 255}, .max_outputs = 255, .types = types::any}),
+    control_row("If", 1, {}, types::boolean),
+    control_row("Loop", 1, {2, 255}, set_of(dtype::int64)),
+    control_row("SequenceMap", 17, {1, 255}, types::sequence),
+    control_row("Scan", 8, {2, 255}, types::any, infer_old_scan),
+    control_row("Scan", 9, {1, 255}, types::any),
 };
 
 } // namespace

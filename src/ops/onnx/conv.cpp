@@ -4,6 +4,7 @@
 //
 // X is [N, C, spatial…], W is [M, C / group, kernel…], B is [M]. The kernel copies the inputs under a block of output
 // positions into a matrix [C/group · taps × positions] and multiplies it with the group's weights.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/operand.hpp"
@@ -129,9 +130,19 @@ op_cost conv_cost(const attributes&, const call_shapes& call) {
   return {conv_flops(call.inputs[1], call.outputs[0]), operand_bytes(call)};
 }
 
+void conv_axes(call_axes& a) {
+  axes::filters(a, 1, 0, {2});
+  axes::windows(a, parse_filter(a.call().attrs(), a.call().dims(0), a.call().dims(1)));
+}
+
 constexpr auto conv_rows = std::to_array<op_def>({
     op_row("Conv", 1, infer_conv, conv,
-           {.inputs = {2, 3}, .types = types::floats, .layouts = layout_support::spatial, .cost = conv_cost}),
+           {.inputs = {2, 3},
+            .types = types::floats,
+            .layouts = layout_support::spatial,
+            .cost = conv_cost,
+            .axes = conv_axes,
+            .mixes = "sums over"}),
 });
 
 } // namespace

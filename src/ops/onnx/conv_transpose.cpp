@@ -7,6 +7,7 @@
 // text has the formula).
 #include "ops/onnx/conv_transpose.hpp"
 
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"
@@ -166,9 +167,18 @@ op_cost conv_transpose_cost(const attributes&, const call_shapes& call) {
   return {conv_flops(call.inputs[1], call.inputs[0]), operand_bytes(call)};
 }
 
+void conv_transpose_axes(call_axes& a) {
+  axes::filters(a, 1, 1, {2});
+}
+
 constexpr auto conv_transpose_rows = std::to_array<op_def>({
     op_row("ConvTranspose", 1, infer_conv_transpose, conv_transpose,
-           {.inputs = {2, 3}, .types = types::floats, .layouts = layout_support::spatial, .cost = conv_transpose_cost}),
+           {.inputs = {2, 3},
+            .types = types::floats,
+            .layouts = layout_support::spatial,
+            .cost = conv_transpose_cost,
+            .axes = conv_transpose_axes,
+            .mixes = "sums over"}),
 });
 
 } // namespace

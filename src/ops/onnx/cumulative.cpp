@@ -1,6 +1,7 @@
 // CumSum and CumProd: y[i] = x[0] ∘ … ∘ x[i] along an axis; `exclusive` leaves x[i] out, `reverse` starts at the end.
 // Floats accumulate in double, integers wrap around.
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/movement.hpp"
@@ -57,9 +58,24 @@ void cum_prod(kernel_context& c) {
   run(c, 1, [](auto a, auto b) { return a * b; });
 }
 
+void cumulative_axes(call_axes& a) {
+  const size_t axis = normalize_axis(a.call().require_constants(1).at(0), a.call().rank(0));
+  a.keep(axis, axis + 1);
+}
+
 constexpr auto cumulative_rows = std::to_array<op_def>({
-    op_row("CumSum", 11, infer_same, cum_sum, {.inputs = {2, 2}, .types = types::numeric, .needs_float32 = true}),
-    op_row("CumProd", 26, infer_same, cum_prod, {.inputs = {2, 2}, .types = types::numeric, .needs_float32 = true}),
+    op_row("CumSum", 11, infer_same, cum_sum,
+           {.inputs = {2, 2},
+            .types = types::numeric,
+            .needs_float32 = true,
+            .axes = cumulative_axes,
+            .mixes = "accumulates along"}),
+    op_row("CumProd", 26, infer_same, cum_prod,
+           {.inputs = {2, 2},
+            .types = types::numeric,
+            .needs_float32 = true,
+            .axes = cumulative_axes,
+            .mixes = "accumulates along"}),
 });
 
 } // namespace

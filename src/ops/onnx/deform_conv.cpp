@@ -7,6 +7,7 @@
 // x is [N, C, H, W], w [M, C / group, kh, kw], offset [N, offset_group · kh · kw · 2, oh, ow] with the row's before the
 // column's, b [M], mask [N, offset_group · kh · kw, oh, ow]. Channel c is of offset group g = c / (C / offset_group).
 // Between elements x is interpolated linearly; outside it is zero, and where an offset is NaN.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"
@@ -153,7 +154,11 @@ op_cost deform_conv_cost(const attributes&, const call_shapes& call) {
 
 constexpr op_def deform_conv_row(int64_t since) {
   return op_row("DeformConv", since, infer_deform_conv, deform_conv,
-                {.inputs = {3, 5}, .types = types::floats, .cost = deform_conv_cost});
+                {.inputs = {3, 5},
+                 .types = types::floats,
+                 .cost = deform_conv_cost,
+                 .axes = axes::batch<2, mask_input>,
+                 .mixes = "samples"});
 }
 
 constexpr auto deform_conv_rows = std::to_array<op_def>({

@@ -1,5 +1,6 @@
 // Det: the determinant of each matrix of [batch…, n, n], by elimination with partial pivoting, in double. Of no rows it
 // is 1.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 
@@ -73,7 +74,12 @@ op_cost det_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto det_rows = std::to_array<op_def>({
-    op_row("Det", 11, infer_det, det, {.types = types::floats, .needs_float32 = true, .cost = det_cost}),
+    op_row("Det", 11, infer_det, det,
+           {.types = types::floats,
+            .needs_float32 = true,
+            .cost = det_cost,
+            .axes = axes::before_last<2>,
+            .mixes = "takes determinants over"}),
 });
 
 } // namespace

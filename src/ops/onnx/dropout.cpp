@@ -5,6 +5,7 @@
 // that the Mersenne Twister MT19937 gives from that seed, 53 bits of two draws, is at least the ratio. So each run
 // drops the same elements. The specification leaves open what happens without a seed; that is refused, since a run must
 // be repeatable here (a device may be lost in its middle).
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/onnx/elementwise.hpp"
@@ -121,6 +122,12 @@ std::optional<size_t> repeats_undropped(const infer_context& c) {
   return drops ? std::nullopt : std::optional<size_t>(0);
 }
 
+void dropout_axes(call_axes& a) {
+  if (!repeats_undropped(a.call()))
+    a.refuse("drops elements by their position");
+  axes::elements(a);
+}
+
 constexpr op_def dropout_row(int64_t since, void (*infer)(infer_context&)) {
   return op_row("Dropout", since, infer, keep_all,
                 {.max_outputs = 2,
@@ -140,7 +147,8 @@ constexpr auto dropout_rows = std::to_array<op_def>({
             .types = types::floats,
             .host_inputs = 0b110,
             .alias = aliasing::in_place,
-            .repeats = repeats_undropped}),
+            .repeats = repeats_undropped,
+            .axes = dropout_axes}),
 });
 
 } // namespace

@@ -5,6 +5,7 @@
 // alphabetical order.
 #include "ops/onnx/einsum.hpp"
 
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cctype>
 #include <deque>
+#include <set>
 
 namespace troupe {
 namespace {
@@ -217,8 +219,31 @@ op_cost einsum_cost(const attributes& attrs, const call_shapes& call) {
   return {combinations * static_cast<double>(call.inputs.size()), operand_bytes(call)};
 }
 
+/// A letter of the result is mapped, another one is summed over; one that an operand has twice mixes there.
+void einsum_axes_of(call_axes& a) {
+  std::vector<size_t> ranks;
+  for (size_t i = 0; i < a.call().input_count(); ++i)
+    ranks.push_back(a.call().rank(i));
+  const einsum_equation e = parse_einsum(a.call().attrs().text("equation", ""), ranks);
+  std::set<int> letters;
+  for (const einsum_axes& term : e.terms)
+    letters.insert(term.begin(), term.end());
+  for (const int letter : letters) {
+    const auto is_twice = [&](const einsum_axes& term) { return std::ranges::count(term, letter) > 1; };
+    if (std::ranges::any_of(e.terms, is_twice))
+      continue;
+    const auto result = std::ranges::find(e.output, letter);
+    call_axis& made = result == e.output.end() ? a.reduce({}, combination::sum)
+                                               : a.map({}, static_cast<size_t>(result - e.output.begin()));
+    for (size_t i = 0; i < e.terms.size(); ++i)
+      if (const auto found = std::ranges::find(e.terms[i], letter); found != e.terms[i].end())
+        a.join(made, {i, static_cast<size_t>(found - e.terms[i].begin())});
+  }
+}
+
 constexpr auto einsum_rows = std::to_array<op_def>({
-    op_row("Einsum", 12, infer_einsum, einsum, {.inputs = {1, 255}, .types = types::numeric, .cost = einsum_cost}),
+    op_row("Einsum", 12, infer_einsum, einsum,
+           {.inputs = {1, 255}, .types = types::numeric, .cost = einsum_cost, .axes = einsum_axes_of}),
 });
 
 } // namespace

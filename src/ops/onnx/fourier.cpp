@@ -9,6 +9,7 @@
 // Powers of two by Cooley and Tukey's algorithm (1965), other lengths by Bluestein's (1970), which makes a convolution
 // of them. Computed in double.
 #include "base/round_up.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 
@@ -323,13 +324,44 @@ op_cost fourier_cost(const attributes&, const call_shapes& call) {
   return {80 * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
 }
 
+/// All but the transformed dim, and that of the complex numbers.
+void dft_axes(call_axes& a, int64_t transformed) {
+  const size_t rank = a.call().rank(0), along = normalize_axis(transformed, rank);
+  for (size_t axis = 0; axis < rank; ++axis)
+    if (axis != along && axis + 1 != rank)
+      a.map({{0, axis}}, axis);
+}
+
+void dft_17_axes(call_axes& a) {
+  dft_axes(a, a.call().attrs().integer("axis", 1));
+}
+
+void dft_20_axes(call_axes& a) {
+  dft_axes(a, a.call().has_input(2) ? axis_operand(a.call().require_constants(2)) : -2);
+}
+
 constexpr auto fourier_rows = std::to_array<op_def>({
     op_row("DFT", 17, infer_dft_17, dft_17,
-           {.inputs = {1, 2}, .types = types::floats, .host_inputs = 0b10, .cost = fourier_cost}),
+           {.inputs = {1, 2},
+            .types = types::floats,
+            .host_inputs = 0b10,
+            .cost = fourier_cost,
+            .axes = dft_17_axes,
+            .mixes = "transforms"}),
     op_row("DFT", 20, infer_dft_20, dft_20,
-           {.inputs = {1, 3}, .types = types::floats, .host_inputs = 0b110, .cost = fourier_cost}),
+           {.inputs = {1, 3},
+            .types = types::floats,
+            .host_inputs = 0b110,
+            .cost = fourier_cost,
+            .axes = dft_20_axes,
+            .mixes = "transforms"}),
     op_row("STFT", 17, infer_stft, stft,
-           {.inputs = {2, 4}, .types = types::floats, .host_inputs = 0b1010, .cost = fourier_cost}),
+           {.inputs = {2, 4},
+            .types = types::floats,
+            .host_inputs = 0b1010,
+            .cost = fourier_cost,
+            .axes = axes::batch<>,
+            .mixes = "transforms"}),
 });
 
 } // namespace

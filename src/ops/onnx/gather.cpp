@@ -1,6 +1,7 @@
 // Gather, GatherElements, GatherND: elements picked by index. Negative indices count from the end; an index out of
 // bounds is an error of the run that names index and bound.
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
@@ -148,16 +149,51 @@ void gather_nd_kernel(kernel_context& c) {
   });
 }
 
+void gather_axes_of(call_axes& a) {
+  const size_t rank = a.call().rank(0), indices = a.call().rank(1), picked = a.call().axis("axis", 0, rank);
+  for (size_t axis = 0; axis < rank; ++axis)
+    if (axis != picked)
+      a.map({{0, axis}}, axis < picked ? axis : axis + indices - 1);
+  for (size_t axis = 0; axis < indices; ++axis)
+    a.map({{1, axis}}, picked + axis);
+}
+
+void gather_elements_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  const size_t picked = c.axis("axis", 0, c.rank(0));
+  for (size_t axis = 0; axis < c.rank(0); ++axis)
+    if (axis == picked)
+      a.map({{1, axis}}, axis);
+    else if (c.dims(0)[axis] == c.dims(1)[axis])
+      a.map({{0, axis}, {1, axis}}, axis);
+}
+
+/// Data and indices share the batch dims; then come the other dims of the tuples, then those of what a tuple picks.
+void gather_nd_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  const size_t batch = batch_dims_of(c.attrs()), last = c.rank(1) - 1;
+  if (!c.dims(1).back().is_constant())
+    a.refuse("has tuples of unknown size");
+  const size_t slices = batch + tuple_length(c.dims(1).back().constant(), batch, c.rank(0), c.rank(1));
+  for (size_t axis = 0; axis < batch; ++axis)
+    a.map({{0, axis}, {1, axis}}, axis);
+  for (size_t axis = batch; axis < last; ++axis)
+    a.map({{1, axis}}, axis);
+  for (size_t axis = slices; axis < c.rank(0); ++axis)
+    a.map({{0, axis}}, last + axis - slices);
+}
+
 constexpr op_def gather_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
-                            void (*reference)(kernel_context&)) {
-  return {
-      .name = name, .since = since, .inputs = {2, 2}, .types = movable_types, .infer = infer, .reference = reference};
+                            void (*reference)(kernel_context&), void (*axes)(call_axes&)) {
+  return op_row(
+      name, since, infer, reference,
+      {.inputs = {2, 2}, .types = movable_types, .axes = axes, .mixes = "picks elements by their position along"});
 }
 
 constexpr auto gather_rows = std::to_array<op_def>({
-    gather_row("Gather", 1, infer_gather, gather_kernel),
-    gather_row("GatherElements", 11, infer_gather_elements, gather_elements_kernel),
-    gather_row("GatherND", 11, infer_gather_nd, gather_nd_kernel),
+    gather_row("Gather", 1, infer_gather, gather_kernel, gather_axes_of),
+    gather_row("GatherElements", 11, infer_gather_elements, gather_elements_kernel, gather_elements_axes),
+    gather_row("GatherND", 11, infer_gather_nd, gather_nd_kernel, gather_nd_axes),
 });
 
 } // namespace

@@ -7,6 +7,7 @@
 // is NaN counts as outside on the left. A float64 is computed in double, all else in float.
 #include "ops/onnx/grid_sample.hpp"
 
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 
@@ -202,9 +203,21 @@ op_cost grid_sample_cost(const attributes& attrs, const call_shapes& call) {
   return {10 * std::pow(taps, axes) * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
 }
 
+/// Each place of an image's grid picks from all places of it.
+void grid_sample_axes(call_axes& a) {
+  a.batches({1});
+  a.map({{0, 1}}, 1);
+  for (size_t axis = 2; axis < a.call().rank(0); ++axis)
+    a.map({{1, axis - 1}}, axis);
+}
+
 constexpr op_def grid_sample_row(int64_t since) {
   return op_row("GridSample", since, infer_grid_sample, grid_sample,
-                {.inputs = {2, 2}, .types = types::numeric, .cost = grid_sample_cost});
+                {.inputs = {2, 2},
+                 .types = types::numeric,
+                 .cost = grid_sample_cost,
+                 .axes = grid_sample_axes,
+                 .mixes = "samples"});
 }
 
 constexpr auto grid_sample_rows = std::to_array<op_def>({

@@ -4,6 +4,7 @@
 // Leptonica reads them all, by the libraries that everybody reads these formats with; only this file
 // includes it. Bytes that are not such an image, or a broken one, give an image without pixels, as ONNX asks for.
 // Transparency is left out. Grey is (299 R + 587 G + 114 B) / 1000, rounded.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 
@@ -309,7 +310,8 @@ void image_decoder(kernel_context& c) {
 }
 
 constexpr auto image_decoder_rows = std::to_array<op_def>({
-    op_row("ImageDecoder", 20, infer_decoder, image_decoder, {.types = set_of(dtype::uint8)}),
+    op_row("ImageDecoder", 20, infer_decoder, image_decoder,
+           {.types = set_of(dtype::uint8), .mixes = "takes the bytes of one file"}),
 });
 
 } // namespace

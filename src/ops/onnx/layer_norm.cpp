@@ -4,6 +4,7 @@
 //     outputs
 //   RMSNormalization:   y = x / √(mean of x² + epsilon) · scale
 // Scale and bias broadcast to the operand. Statistics are computed in double, whatever stash_type asks for at least.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/onnx/require_broadcast.hpp"
@@ -98,14 +99,34 @@ op_cost layer_norm_cost(const attributes&, const call_shapes& call) {
   return {8 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
+void layer_norm_axes(call_axes& a) {
+  const size_t rank = a.call().rank(0);
+  a.keep(a.call().axis("axis", -1, rank), rank, {1, 2});
+}
+
 constexpr auto layer_norm_rows = std::to_array<op_def>({
     // ONNX Runtime's optimiser has written it into models of all opsets since before ONNX had it.
     op_row("LayerNormalization", 1, infer_layer_norm, layer_norm<true>,
-           {.until = 16, .inputs = {2, 3}, .max_outputs = 3, .types = types::floats, .cost = layer_norm_cost}),
+           {.until = 16,
+            .inputs = {2, 3},
+            .max_outputs = 3,
+            .types = types::floats,
+            .cost = layer_norm_cost,
+            .axes = layer_norm_axes,
+            .mixes = "normalises over"}),
     op_row("LayerNormalization", 17, infer_layer_norm, layer_norm<true>,
-           {.inputs = {2, 3}, .max_outputs = 3, .types = types::floats, .cost = layer_norm_cost}),
+           {.inputs = {2, 3},
+            .max_outputs = 3,
+            .types = types::floats,
+            .cost = layer_norm_cost,
+            .axes = layer_norm_axes,
+            .mixes = "normalises over"}),
     op_row("RMSNormalization", 23, infer_layer_norm, layer_norm<false>,
-           {.inputs = {2, 2}, .types = types::floats, .cost = layer_norm_cost}),
+           {.inputs = {2, 2},
+            .types = types::floats,
+            .cost = layer_norm_cost,
+            .axes = layer_norm_axes,
+            .mixes = "normalises over"}),
 });
 
 } // namespace

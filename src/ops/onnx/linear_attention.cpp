@@ -9,6 +9,7 @@
 // size], decay like key or [batch, T, kv_heads], beta [batch, T, kv_heads] or [batch, T, 1], states [batch, kv_heads,
 // key size, value size] (absent: zeros). Several query heads may share a head. The state is kept in float (float64: in
 // double). Attribute chunk_size is about speed alone.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 
@@ -204,7 +205,12 @@ op_cost linear_attention_cost(const attributes& attrs, const call_shapes& call) 
 
 constexpr auto linear_attention_rows = std::to_array<op_def>({
     op_row("LinearAttention", 27, infer_linear_attention, linear_attention,
-           {.inputs = {3, 6}, .max_outputs = 2, .types = types::floats, .cost = linear_attention_cost}),
+           {.inputs = {3, 6},
+            .max_outputs = 2,
+            .types = types::floats,
+            .cost = linear_attention_cost,
+            .axes = axes::batch<1, 2, 3, 4, 5>,
+            .mixes = "attends to what is along"}),
 });
 
 } // namespace

@@ -4,6 +4,8 @@
 //   LpNormalization: y = x / p-norm along `axis`; 0 if the norm is 0
 //   MeanVarianceNormalization: y = (x − mean) / (√variance + 1e-9) over `axes`
 #include "ops/onnx/local_norm.hpp"
+
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -125,15 +127,23 @@ op_cost local_norm_cost(const attributes&, const call_shapes& call) {
   return {8 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
+void mean_variance_axes(call_axes& a) {
+  const std::vector<bool> averaged = averaged_axes(a.call().attrs(), a.call().rank(0));
+  for (size_t axis = 0; axis < averaged.size(); ++axis)
+    if (!averaged[axis])
+      a.map({{0, axis}}, axis);
+}
+
 constexpr op_def local_norm_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
-                                void (*reference)(kernel_context&)) {
-  return op_row(name, since, infer, reference, {.types = types::floats, .cost = local_norm_cost});
+                                void (*reference)(kernel_context&), void (*axes)(call_axes&)) {
+  return op_row(name, since, infer, reference,
+                {.types = types::floats, .cost = local_norm_cost, .axes = axes, .mixes = "normalises over"});
 }
 
 constexpr auto local_norm_rows = std::to_array<op_def>({
-    local_norm_row("LRN", 1, infer_lrn, lrn),
-    local_norm_row("LpNormalization", 1, infer_lp_norm, lp_norm),
-    local_norm_row("MeanVarianceNormalization", 9, infer_mvn, mvn),
+    local_norm_row("LRN", 1, infer_lrn, lrn, axes::other_than<1>),
+    local_norm_row("LpNormalization", 1, infer_lp_norm, lp_norm, axes::beside_axis<-1>),
+    local_norm_row("MeanVarianceNormalization", 9, infer_mvn, mvn, mean_variance_axes),
 });
 
 } // namespace

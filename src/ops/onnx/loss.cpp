@@ -7,6 +7,7 @@
 // LogSoftmax over the channels. The loss has a kernel of its own, not a composition, because a target that is not a
 // class must be an error: the indices of GatherElements may be negative, and a GPU clamps them. Sums are taken in
 // double.
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 
@@ -95,9 +96,26 @@ op_cost nll_loss_cost(const attributes&, const call_shapes& call) {
   return {4 * static_cast<double>(volume(call.inputs[1])), 0};
 }
 
+/// A loss for each position, whose class is along dim 1.
+void nll_loss_axes(call_axes& a) {
+  const loss_reduction reduction = loss_reduction_of(a.call().attrs());
+  for (size_t axis = 0; axis < a.call().rank(1); ++axis) {
+    const size_t scores = axis == 0 ? 0 : axis + 1;
+    if (reduction == loss_reduction::none)
+      a.map({{0, scores}, {1, axis}}, axis);
+    else if (reduction == loss_reduction::sum)
+      a.reduce({{0, scores}, {1, axis}}, combination::sum);
+  }
+}
+
 constexpr auto loss_rows = std::to_array<op_def>({
     op_row("NegativeLogLikelihoodLoss", 12, infer_nll_loss, nll_loss,
-           {.inputs = {2, 3}, .types = types::floats, .needs_float32 = true, .cost = nll_loss_cost}),
+           {.inputs = {2, 3},
+            .types = types::floats,
+            .needs_float32 = true,
+            .cost = nll_loss_cost,
+            .axes = nll_loss_axes,
+            .mixes = "combines losses along"}),
     composition_row("SoftmaxCrossEntropyLoss", 12, expand_cross_entropy,
                     {.inputs = {2, 3}, .max_outputs = 2, .types = types::floats}),
 });

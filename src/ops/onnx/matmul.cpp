@@ -4,6 +4,7 @@
 //           column, and the dim of 1 that this adds is dropped from the result.
 //   Gemm:   Y = alpha · op(A) · op(B) + beta · C, op transposes if transA / transB say so, C broadcasts to [M, N].
 // Integers wrap modulo 2^bits.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/infer.hpp"
@@ -193,9 +194,25 @@ op_cost product_cost(const attributes& attrs, const call_shapes& call) {
   return {2 * static_cast<double>(depth) * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
 }
 
+void matmul_axes(call_axes& a) {
+  axes::product(a, 1, false, false);
+}
+
+void gemm_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  const bool left = c.attrs().integer("transA", 0) != 0, right = c.attrs().integer("transB", 0) != 0;
+  if (c.has_input(2))
+    axes::product(a, 1, left, right, true, {2});
+  else
+    axes::product(a, 1, left, right);
+}
+
 constexpr auto matmul_rows = std::to_array<op_def>({
-    op_row("MatMul", 1, infer_matmul, matmul, {.inputs = {2, 2}, .types = types::numeric, .cost = product_cost}),
-    op_row("Gemm", 1, infer_gemm, general_gemm, {.inputs = {2, 3}, .types = types::numeric, .cost = product_cost}),
+    op_row(
+        "MatMul", 1, infer_matmul, matmul,
+        {.inputs = {2, 2}, .types = types::numeric, .cost = product_cost, .axes = matmul_axes, .mixes = "sums over"}),
+    op_row("Gemm", 1, infer_gemm, general_gemm,
+           {.inputs = {2, 3}, .types = types::numeric, .cost = product_cost, .axes = gemm_axes, .mixes = "sums over"}),
 });
 
 } // namespace

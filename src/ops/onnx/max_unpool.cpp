@@ -2,6 +2,7 @@
 //
 // X and I are [N, C, spatial…]. I counts, row-major, the elements of a tensor whose spatial sizes are (in − 1) · stride
 // + kernel − pads; if output_shape is larger than that, the rest after it is 0 too. If indices repeat, the last wins.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"
@@ -79,7 +80,10 @@ void max_unpool(kernel_context& c) {
 
 constexpr auto max_unpool_rows = std::to_array<op_def>({
     op_row("MaxUnpool", 9, infer_max_unpool, max_unpool,
-           {.inputs = {2, 3}, .types = types::floats, .host_inputs = 0b100}),
+           {.inputs = {2, 3},
+            .types = types::floats,
+            .host_inputs = 0b100,
+            .mixes = "takes indices that count through the whole batch"}),
 });
 
 } // namespace

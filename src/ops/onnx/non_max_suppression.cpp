@@ -1,6 +1,7 @@
 // NonMaxSuppression: per batch and class, boxes in descending order of score (above score_threshold), dropping those
 // whose intersection over union with an already chosen one exceeds iou_threshold. Output rows are [batch, class, box].
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
@@ -152,7 +153,10 @@ void non_max_suppression_kernel(kernel_context& c) {
 
 constexpr auto non_max_suppression_rows = std::to_array<op_def>({
     op_row("NonMaxSuppression", 10, infer_non_max_suppression, non_max_suppression_kernel,
-           {.inputs = {2, 5}, .types = set_of(dtype::float32), .hides_elements = true}),
+           {.inputs = {2, 5},
+            .types = set_of(dtype::float32),
+            .hides_elements = true,
+            .mixes = "returns as many boxes as the data asks for"}),
 });
 
 } // namespace

@@ -6,6 +6,7 @@
 //
 // InstanceNormalization and GroupNormalization of domain troupe, produced by fusion, are those of ONNX, the latter of
 // either opset, followed by an activation (ops/activation.hpp).
+#include "ops/axes.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
@@ -243,34 +244,55 @@ op_cost norm_cost(const attributes&, const call_shapes& call) {
   return {8 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
+void batch_norm_axes(call_axes& a) {
+  if (a.call().attrs().integer("training_mode", 0) != 0 || a.call().has_output(1))
+    a.refuse("takes mean and variance from the whole batch");
+  for (size_t axis = 0; axis < a.call().rank(0); ++axis) {
+    call_axis& made = a.map({{0, axis}}, axis);
+    for (const size_t by_channel : {1, 2, 3, 4})
+      if (axis == 1)
+        a.join(made, {by_channel, 0});
+  }
+}
+
+void instance_norm_axes(call_axes& a) {
+  a.batches();
+  a.map({{0, 1}, {1, 0}, {2, 0}}, 1);
+}
+
 constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference)(kernel_context&)) {
   return op_row("BatchNormalization", since, infer_batch_norm, reference,
                 {.inputs = {5, 5},
                  .max_outputs = outputs,
                  .types = types::floats,
                  .layouts = layout_support::spatial,
-                 .cost = norm_cost});
+                 .cost = norm_cost,
+                 .axes = batch_norm_axes});
 }
 
 /// Channels-last operands neither cost nor gain it anything.
 constexpr op_def channel_norm_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
-                                  void (*reference)(kernel_context&), std::string_view domain = "") {
+                                  void (*reference)(kernel_context&), void (*axes)(call_axes&),
+                                  std::string_view domain = "") {
   return op_row(name, since, infer, reference,
                 {.domain = domain,
                  .inputs = {3, 3},
                  .types = types::floats,
                  .layouts = layout_support::normalizing,
-                 .cost = norm_cost});
+                 .cost = norm_cost,
+                 .axes = axes,
+                 .mixes = "normalises over"});
 }
 
 constexpr auto normalization_rows = std::to_array<op_def>({
     batch_norm_row(1, 5, batch_norm<false>),
     batch_norm_row(14, 3, batch_norm<true>),
-    channel_norm_row("InstanceNormalization", 1, infer_instance_norm, instance_norm),
-    channel_norm_row("GroupNormalization", 18, infer_group_norm<true>, group_normalization<true>),
-    channel_norm_row("GroupNormalization", 21, infer_group_norm<false>, group_normalization<false>),
-    channel_norm_row("InstanceNormalization", 1, infer_fused_instance_norm, fused_instance_norm, "troupe"),
-    channel_norm_row("GroupNormalization", 1, infer_fused_group_norm, fused_group_norm, "troupe"),
+    channel_norm_row("InstanceNormalization", 1, infer_instance_norm, instance_norm, instance_norm_axes),
+    channel_norm_row("GroupNormalization", 18, infer_group_norm<true>, group_normalization<true>, axes::batch<>),
+    channel_norm_row("GroupNormalization", 21, infer_group_norm<false>, group_normalization<false>, axes::batch<>),
+    channel_norm_row("InstanceNormalization", 1, infer_fused_instance_norm, fused_instance_norm, instance_norm_axes,
+                     "troupe"),
+    channel_norm_row("GroupNormalization", 1, infer_fused_group_norm, fused_group_norm, axes::batch<>, "troupe"),
 });
 
 } // namespace

@@ -1,5 +1,6 @@
 // Optionals: a tensor or a sequence, or nothing. Like a sequence (sequence.cpp), of one element or none: whether it
 // holds one is its dim.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/strided_copy.hpp"
@@ -65,7 +66,13 @@ constexpr op_def optional_row(std::string_view name, int64_t since, void (*infer
                               void (*reference)(kernel_context&), operand_range inputs, dtype_set types,
                               std::optional<size_t> (*repeats)(const infer_context&) = nullptr) {
   return op_row(name, since, infer, reference,
-                {.inputs = inputs, .types = types, .hides_elements = true, .needs_float32 = true, .repeats = repeats});
+                {.inputs = inputs,
+                 .types = types,
+                 .hides_elements = true,
+                 .needs_float32 = true,
+                 .repeats = repeats,
+                 .axes = repeats ? axes::elements : nullptr,
+                 .mixes = in_containers});
 }
 
 constexpr dtype_set anything = types::any | types::containers;

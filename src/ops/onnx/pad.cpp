@@ -2,6 +2,7 @@
 //   constant  the fill value        edge     the nearest element
 //   reflect   mirrored without repeating the border (d ≥ 2, repeated when the pad is longer)      wrap     j modulo d
 // Negative pads crop.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/onnx/axis_gather.hpp"
@@ -150,10 +151,26 @@ std::optional<size_t> repeats_unpadded(const infer_context& c) {
   return none ? std::optional<size_t>(0) : std::nullopt;
 }
 
+void pad_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  const auto listed = c.has_input(1) ? c.require_known(1)
+                                     : to_symbolic(c.attrs().integers(c.attrs().has("pads") ? "pads" : "paddings"));
+  const auto pads = all_pads(listed, c.has_input(3) ? std::optional(c.require_constants(3)) : std::nullopt, c.rank(0));
+  for (size_t axis = 0; axis < pads.size(); ++axis)
+    if (pads[axis].first.is(0) && pads[axis].second.is(0))
+      a.map({{0, axis}}, axis);
+}
+
 constexpr auto pad_rows = std::to_array<op_def>({
-    op_row("Pad", 1, infer_pad_1, pad_kernel, {.types = movable_types, .repeats = repeats_unpadded}),
+    op_row("Pad", 1, infer_pad_1, pad_kernel,
+           {.types = movable_types, .repeats = repeats_unpadded, .axes = pad_axes, .mixes = "pads"}),
     op_row("Pad", 11, infer_pad, pad_kernel,
-           {.inputs = {2, 4}, .types = movable_types, .host_inputs = 0b1010, .repeats = repeats_unpadded}),
+           {.inputs = {2, 4},
+            .types = movable_types,
+            .host_inputs = 0b1010,
+            .repeats = repeats_unpadded,
+            .axes = pad_axes,
+            .mixes = "pads"}),
 });
 
 } // namespace

@@ -9,6 +9,7 @@
 // plane) mod (planes of M), for ONNX Runtime takes elements for planes.
 #include "ops/onnx/pool.hpp"
 
+#include "ops/axes.hpp"
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 
@@ -291,11 +292,21 @@ op_cost global_cost(const attributes&, const call_shapes& call) {
   return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
+void pool_axes(call_axes& a) {
+  if (a.call().has_output(1))
+    a.refuse("returns indices that count through the whole batch");
+  axes::planes(a);
+  axes::windows(a, parse_pool(a.call().attrs(), a.call().rank(0)));
+}
+
 constexpr op_def pool_row(std::string_view name, void (*reference)(kernel_context&),
                           layout_support layouts = layout_support::plain) {
   const bool global = name.starts_with("Global");
   return op_row(name, 1, global ? infer_global : infer_pool, reference,
-                {.types = types::floats, .layouts = layouts, .cost = global ? global_cost : pool_cost});
+                {.types = types::floats,
+                 .layouts = layouts,
+                 .cost = global ? global_cost : pool_cost,
+                 .axes = global ? axes::planes : pool_axes});
 }
 
 constexpr op_def max_pool_row() {
@@ -308,7 +319,11 @@ constexpr op_def max_pool_row() {
 constexpr auto pool_rows = std::to_array<op_def>({
     max_pool_row(),
     op_row("MaxpoolWithMask", 1, infer_masked_pool, masked_max_pool,
-           {.domain = microsoft, .inputs = {2, 2}, .types = set_of(dtype::float32), .cost = pool_cost}),
+           {.domain = microsoft,
+            .inputs = {2, 2},
+            .types = set_of(dtype::float32),
+            .cost = pool_cost,
+            .mixes = "takes masks that count through the whole batch"}),
     pool_row("AveragePool", average_pool, layout_support::spatial),
     pool_row("LpPool", lp_pool),
     pool_row("GlobalAveragePool", global_average_pool, layout_support::spatial),

@@ -5,6 +5,7 @@
 // Scales are for the whole tensor, for an axis, or for blocks along an axis (see quantization.hpp). 8-bit floats are
 // not rounded to integers: y = x / scale + zero point, then rounded as their format says.
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/quantization.hpp"
@@ -210,19 +211,45 @@ void infer_dynamic_quantize(infer_context& c) {
   c.set_output(2, dtype::uint8, {});
 }
 
+/// One scale, one for each index of `axis`, or one for each block along it; the zero points are like the scales.
+void quantize_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  const symbolic_shape &x = c.dims(0), &scale = c.dims(1);
+  const int64_t block = c.attrs().integer("block_size", 0);
+  const bool single = std::ranges::all_of(scale, [](const dim& d) { return d.is(1); });
+  const size_t along = single && block == 0 ? x.size() : c.axis("axis", 1, x.size());
+  for (size_t axis = 0; axis < x.size(); ++axis) {
+    const bool in_blocks = block > 0 && axis == along;
+    if (in_blocks && !(x[axis] == scale[axis] * dim(block)))
+      continue; // the last block is shorter
+    const dim unit = in_blocks ? block : 1;
+    call_axis& made = a.map({{0, axis, unit}}, {{0, axis, unit}});
+    for (const size_t parameter : {1, 2})
+      if (block > 0 || axis == along)
+        a.join(made, {parameter, block > 0 ? axis : 0});
+  }
+}
+
 constexpr auto quantize_rows = std::to_array<op_def>({
     op_row("QuantizeLinear", 10, infer_quantize, quantize,
            {.inputs = {2, 3},
             .types = types::floats | set_of(dtype::int32),
             .layouts = layout_support::agnostic,
-            .needs_float32 = true}),
+            .needs_float32 = true,
+            .axes = quantize_axes,
+            .mixes = "has scales of uneven blocks along"}),
     op_row("DequantizeLinear", 10, infer_dequantize, dequantize,
            {.inputs = {2, 3},
             .types = quantized | set_of(dtype::int32),
             .layouts = layout_support::agnostic,
-            .needs_float32 = true}),
+            .needs_float32 = true,
+            .axes = quantize_axes,
+            .mixes = "has scales of uneven blocks along"}),
     op_row("DynamicQuantizeLinear", 11, infer_dynamic_quantize, dynamic_quantize,
-           {.max_outputs = 3, .types = set_of(dtype::float32), .layouts = layout_support::agnostic}),
+           {.max_outputs = 3,
+            .types = set_of(dtype::float32),
+            .layouts = layout_support::agnostic,
+            .mixes = "takes its scale from all elements together"}),
 });
 
 } // namespace

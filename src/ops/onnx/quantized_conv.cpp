@@ -5,6 +5,7 @@
 //
 // The weights' zero point and scale are for all filters or for each. Padding has the value x_zero, so it adds nothing.
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -196,15 +197,30 @@ op_cost qlinear_conv_cost(const attributes&, const call_shapes& call) {
   return quantized_conv_cost(call, 3);
 }
 
+void conv_integer_axes(call_axes& a) {
+  axes::filters(a, 1, 0, {3});
+}
+
+void qlinear_conv_axes(call_axes& a) {
+  axes::filters(a, 3, 0, {4, 5, 8});
+}
+
 constexpr auto quantized_conv_rows = std::to_array<op_def>({
     op_row("ConvInteger", 10, infer_conv_integer, conv_integer,
-           {.inputs = {2, 4}, .types = byte_types, .layouts = layout_support::spatial, .cost = conv_integer_cost}),
+           {.inputs = {2, 4},
+            .types = byte_types,
+            .layouts = layout_support::spatial,
+            .cost = conv_integer_cost,
+            .axes = conv_integer_axes,
+            .mixes = "sums over"}),
     op_row("QLinearConv", 10, infer_qlinear_conv, qlinear_conv,
            {.inputs = {8, 9},
             .types = byte_types,
             .layouts = layout_support::spatial,
             .needs_float32 = true,
-            .cost = qlinear_conv_cost}),
+            .cost = qlinear_conv_cost,
+            .axes = qlinear_conv_axes,
+            .mixes = "sums over"}),
 });
 
 } // namespace

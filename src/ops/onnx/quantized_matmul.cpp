@@ -5,6 +5,7 @@
 // Shapes follow MatMul: batch dims broadcast; a vector on the left is a row, on the right a column. A's zero point and
 // scale are for the whole matrix or for each row, B's for the whole matrix or for each column.
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/onnx/matrix_stack.hpp"
@@ -197,11 +198,35 @@ op_cost qlinear_matmul_cost(const attributes&, const call_shapes& call) {
   return quantized_matmul_cost(call, 3);
 }
 
+void matmul_integer_axes(call_axes& a) {
+  axes::product(a, 1, false, false);
+  axes::parameters(a, 0, a.call().rank(0) - 2, {2});
+  axes::parameters(a, 1, a.call().rank(1) - 1, {3});
+}
+
+void qlinear_matmul_axes(call_axes& a) {
+  axes::product(a, 3, false, false, false);
+  axes::parameters(a, 0, a.call().rank(0) - 2, {1, 2});
+  axes::parameters(a, 3, a.call().rank(3) - 1, {4, 5});
+  for (const size_t of_result : {6, 7})
+    if (!std::ranges::all_of(a.call().dims(of_result), [](const dim& d) { return d.is(1); }))
+      a.refuse("has scales for rows of its result");
+}
+
 constexpr auto quantized_matmul_rows = std::to_array<op_def>({
     op_row("MatMulInteger", 10, infer_matmul_integer, matmul_integer,
-           {.inputs = {2, 4}, .types = byte_types, .cost = matmul_integer_cost}),
+           {.inputs = {2, 4},
+            .types = byte_types,
+            .cost = matmul_integer_cost,
+            .axes = matmul_integer_axes,
+            .mixes = "sums over"}),
     op_row("QLinearMatMul", 10, infer_qlinear_matmul, qlinear_matmul,
-           {.inputs = {8, 8}, .types = byte_types, .needs_float32 = true, .cost = qlinear_matmul_cost}),
+           {.inputs = {8, 8},
+            .types = byte_types,
+            .needs_float32 = true,
+            .cost = qlinear_matmul_cost,
+            .axes = qlinear_matmul_axes,
+            .mixes = "sums over"}),
 });
 
 } // namespace

@@ -12,6 +12,7 @@
 //
 // Attribute quantized_state, which com.microsoft's DynamicQuantizeLSTM gives an LSTM: a step multiplies what
 // DynamicQuantizeLinear's codes of the whole state stand for, those of sequences that have ended being 0.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/onnx/recurrent_cell.hpp"
@@ -288,6 +289,16 @@ op_cost recurrent_cost(const attributes&, const call_shapes& call) {
   return {2 * rows * weights, operand_bytes(call)};
 }
 
+/// The batch alone: weights are for all of it, lengths and initial states are each element's own.
+void recurrent_axes(call_axes& a) {
+  if (a.call().attrs().integer("quantized_state", 0) != 0)
+    a.refuse("quantises the state of the whole batch with one scale");
+  const bool first = a.call().attrs().integer("layout", 0) != 0;
+  const size_t batch = first ? 0 : 1;
+  a.map({{0, batch}, {4, 0}, {initial_h_input, batch}, {initial_c_input, batch}},
+        {{0, first ? 0u : 2u}, {1, batch}, {2, batch}});
+}
+
 template <cell_kind Kind>
 constexpr op_def row(std::string_view name) {
   return op_row(name, 1, infer_recurrent<Kind>, recurrent<Kind>,
@@ -295,7 +306,9 @@ constexpr op_def row(std::string_view name) {
                  .max_outputs = Kind == cell_kind::lstm ? uint8_t{3} : uint8_t{2},
                  .types = types::floats,
                  .first_output_optional = true,
-                 .cost = recurrent_cost});
+                 .cost = recurrent_cost,
+                 .axes = recurrent_axes,
+                 .mixes = "steps through"});
 }
 
 constexpr auto recurrent_rows = std::to_array<op_def>({

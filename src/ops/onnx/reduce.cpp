@@ -4,7 +4,10 @@
 // says that nothing is reduced (a norm of single elements is then still taken: |x|, x² …). Floats accumulate in double,
 // integers modulo 2^64. An empty set gives the operation's identity: 0, 1, ±infinity (for integers the type's limits).
 #include "ops/onnx/reduce.hpp"
+
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/movement.hpp"
 #include "ops/onnx/reduction_walk.hpp"
 #include "ops/operand.hpp"
 #include "tensor/convert.hpp"
@@ -290,6 +293,38 @@ op_cost reduce_cost(const attributes&, const call_shapes& call) {
   return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
+/// How the results of parts are combined; nullopt: they cannot be.
+template <class R>
+constexpr std::optional<combination> combination_of() {
+  if constexpr (std::is_same_v<R, reduce_sum> || std::is_same_v<R, reduce_l1> || std::is_same_v<R, reduce_sum_square>)
+    return combination::sum;
+  if constexpr (std::is_same_v<R, reduce_product>)
+    return combination::product;
+  if constexpr (std::is_same_v<R, reduce_min>)
+    return combination::min;
+  if constexpr (std::is_same_v<R, reduce_max>)
+    return combination::max;
+  return std::nullopt;
+}
+
+template <class R, bool AxesInput>
+void reduce_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  const auto listed = AxesInput ? integers_of(c, 1, "") : c.attrs().integers("axes", {});
+  const bool noop = AxesInput && c.attrs().integer("noop_with_empty_axes", 0) != 0;
+  const auto reduced = reduced_axes(listed.value_or(std::vector<int64_t>()), c.rank(0), noop);
+  const bool keeps = c.attrs().integer("keepdims", 1) != 0;
+  size_t next = 0;
+  for (size_t axis = 0; axis < reduced.size(); ++axis) {
+    constexpr std::optional<combination> combined = combination_of<R>();
+    if (!reduced[axis])
+      a.map({{0, axis}}, next);
+    else if (combined)
+      a.reduce({{0, axis}}, *combined);
+    next += !reduced[axis] || keeps;
+  }
+}
+
 /// The row of reduction R with axes as an attribute, or as input 1.
 template <class R, bool AxesInput>
 constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types = types::numeric) {
@@ -298,7 +333,9 @@ constexpr op_def row(std::string_view name, int64_t since, dtype_set element_typ
                  .types = element_types,
                  .host_inputs = AxesInput ? 2u : 0u,
                  .needs_float32 = std::is_same_v<R, reduce_product> || std::is_same_v<R, reduce_sum_square>,
-                 .cost = reduce_cost});
+                 .cost = reduce_cost,
+                 .axes = reduce_axes<R, AxesInput>,
+                 .mixes = "reduces"});
 }
 
 constexpr auto reduce_rows = std::to_array<op_def>({

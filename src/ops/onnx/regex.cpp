@@ -1,5 +1,6 @@
 // RegexFullMatch: whether the whole of each string matches attribute `pattern`, in the syntax of RE2, as ONNX asks for.
 // RE2 takes time in proportion to the string and bounded memory, whatever the pattern; tokenizer.cpp uses it, too.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 
 #include <re2/re2.h>
@@ -21,7 +22,7 @@ void full_match(kernel_context& c) {
 }
 
 constexpr auto regex_rows = std::to_array<op_def>({
-    op_row("RegexFullMatch", 20, infer_full_match, full_match, {.types = types::string}),
+    op_row("RegexFullMatch", 20, infer_full_match, full_match, {.types = types::string, .axes = axes::broadcast}),
 });
 
 } // namespace

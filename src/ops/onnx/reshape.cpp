@@ -1,5 +1,6 @@
 // Other shapes for the same bytes: Reshape, Flatten, Squeeze, Unsqueeze. All are views; the kernels copy if a device
 // could not alias, and check that the volumes agree (symbolic dims make that a question of the run).
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/strided_copy.hpp"
@@ -119,20 +120,31 @@ void infer_unsqueeze(infer_context& c) {
   set_moved(c, {std::move(out)});
 }
 
+/// Without axes all dims of 1 go: of a part of known dims perhaps others than of the whole.
+void squeeze_axes(call_axes& a) {
+  if (is_constant(a.call().dims(0)) && !integers_of(a.call(), 1, "axes"))
+    a.refuse("removes all dims of 1");
+  axes::view(a);
+}
+
 /// Input 1, if there may be one, is the shape or the axes.
 constexpr op_def view_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
-                          operand_range inputs = {1, 1}) {
-  return op_row(
-      name, since, infer, copy_view,
-      {.inputs = inputs, .types = types::any, .host_inputs = inputs.max > 1 ? 0b10u : 0u, .alias = aliasing::view});
+                          operand_range inputs = {1, 1}, void (*axes)(call_axes&) = axes::view) {
+  return op_row(name, since, infer, copy_view,
+                {.inputs = inputs,
+                 .types = types::any,
+                 .host_inputs = inputs.max > 1 ? 0b10u : 0u,
+                 .alias = aliasing::view,
+                 .axes = axes,
+                 .mixes = "folds"});
 }
 
 constexpr auto reshape_rows = std::to_array<op_def>({
     view_row("Reshape", 1, infer_reshape_1),
     view_row("Reshape", 5, infer_reshape, {2, 2}),
     view_row("Flatten", 1, infer_flatten),
-    view_row("Squeeze", 1, infer_squeeze),
-    view_row("Squeeze", 13, infer_squeeze, {1, 2}),
+    view_row("Squeeze", 1, infer_squeeze, {1, 1}, squeeze_axes),
+    view_row("Squeeze", 13, infer_squeeze, {1, 2}, squeeze_axes),
     view_row("Unsqueeze", 1, infer_unsqueeze),
     view_row("Unsqueeze", 13, infer_unsqueeze, {2, 2}),
 });

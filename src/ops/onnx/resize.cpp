@@ -6,6 +6,7 @@
 #include "ops/onnx/resize.hpp"
 
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/onnx/axis_gather.hpp"
@@ -31,7 +32,7 @@ operands operands_of(size_t input_count) {
   return input_count > 2 ? operands{1, 2, 3} : operands{no_input, 1, no_input};
 }
 
-std::vector<size_t> axes_of(const attributes& attrs, size_t rank) {
+std::vector<size_t> resized_axes(const attributes& attrs, size_t rank) {
   if (attrs.has("axes"))
     return normalize_axes(attrs.integers("axes"), rank);
   std::vector<size_t> all(rank);
@@ -125,7 +126,7 @@ void infer_resize(infer_context& c) {
   check_words(c.attrs());
   const operands at = operands_of(c.input_count());
   const symbolic_shape& in = c.dims(0);
-  const auto axes = axes_of(c.attrs(), in.size());
+  const auto axes = resized_axes(c.attrs(), in.size());
   if (c.has_input(at.sizes)) {
     const auto sizes = c.require_known(at.sizes);
     if (!sizes.empty() || in.empty()) {
@@ -175,7 +176,7 @@ resample_options resize_options(const attributes& attrs, std::string_view op) {
 std::vector<resample_axis> resize_axes(const kernel_context& c, const resample_options& options) {
   const operands at = operands_of(c.input_count());
   const auto in = c.input(0).dims, out = c.output(0).dims;
-  const auto named = axes_of(c.attrs(), in.size());
+  const auto named = resized_axes(c.attrs(), in.size());
   std::vector<resample_axis> axes(in.size());
   for (size_t i = 0; i < in.size(); ++i)
     axes[i] = {in[i], out[i], static_cast<double>(out[i]) / static_cast<double>(std::max<int64_t>(in[i], 1))};
@@ -328,11 +329,32 @@ void upsample_kernel(kernel_context& c) {
   resample_call(c, resize_options(c.attrs(), "Upsample"));
 }
 
+/// A dim whose length stays is resampled onto itself, except in modes that move coordinates nevertheless.
+void resize_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  if (const std::string mode = c.attrs().text("coordinate_transformation_mode", ""); mode.starts_with("tf_"))
+    fail(errc::unsupported, "may move coordinates along any axis (mode {})", mode);
+  const auto resized = resized_axes(c.attrs(), c.rank(0));
+  // One scale for all dims: that of a part may be another.
+  const bool stretches = c.attrs().text("keep_aspect_ratio_policy", "stretch") == "stretch";
+  for (size_t axis = 0; axis < c.rank(0); ++axis)
+    if (const auto stated = std::ranges::find(resized, axis); stated == resized.end())
+      a.map({{0, axis}}, axis);
+    else if (stretches && c.dims(0)[axis] == c.output_dims(0)[axis])
+      a.map({{0, axis}}, axis).sizes = {
+          {operands_of(c.input_count()).sizes, static_cast<size_t>(stated - resized.begin())}};
+}
+
 /// The inputs after the first are known on the host: the scales, and from opset 11 on the region and the sizes too.
 constexpr op_def resize_row(std::string_view name, int64_t since, int64_t until, operand_range inputs,
                             void (*reference)(kernel_context&) = upsample_kernel) {
   return op_row(name, since, infer_resize, reference,
-                {.until = until, .inputs = inputs, .types = types::numeric, .host_inputs = (1u << inputs.max) - 2});
+                {.until = until,
+                 .inputs = inputs,
+                 .types = types::numeric,
+                 .host_inputs = (1u << inputs.max) - 2,
+                 .axes = resize_axes,
+                 .mixes = "resamples"});
 }
 
 constexpr auto resize_rows = std::to_array<op_def>({

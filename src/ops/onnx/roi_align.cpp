@@ -8,6 +8,7 @@
 //
 // MaxRoiPool (Girshick, "Fast R-CNN", ICCV 2015): rois [R, 5] as image, x1, y1, x2, y2. A region is of whole elements,
 // both ends within, and so is a bin, the largest of whose elements becomes one; 0 where it has none.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/onnx/regions.hpp"
 #include "ops/operand.hpp"
@@ -174,7 +175,11 @@ op_cost roi_align_cost(const attributes& attrs, const call_shapes& call) {
 template <bool HalfPixel>
 constexpr op_def roi_align_row(int64_t since) {
   return op_row("RoiAlign", since, infer_roi_align<HalfPixel>, roi_align<HalfPixel>,
-                {.inputs = {3, 3}, .types = types::floats, .cost = roi_align_cost});
+                {.inputs = {3, 3},
+                 .types = types::floats,
+                 .cost = roi_align_cost,
+                 .axes = axes::regions,
+                 .mixes = "takes regions of any part of"});
 }
 
 // ---- MaxRoiPool
@@ -253,7 +258,8 @@ void max_roi_pool(kernel_context& c) {
 }
 
 constexpr auto roi_align_rows = std::to_array<op_def>({
-    op_row("MaxRoiPool", 1, infer_max_roi_pool, max_roi_pool, {.inputs = {2, 2}, .types = types::floats}),
+    op_row("MaxRoiPool", 1, infer_max_roi_pool, max_roi_pool,
+           {.inputs = {2, 2}, .types = types::floats, .axes = axes::regions, .mixes = "takes regions of any part of"}),
     roi_align_row<false>(10),
     roi_align_row<true>(16),
     roi_align_row<true>(22),

@@ -4,6 +4,7 @@
 // X is [batch, heads, sequence, size], or [batch, sequence, heads · size] with attribute num_heads. Pairs are (i, i +
 // r/2) of the first r = rotary_embedding_dim (0: all) elements of a head, neighbours if `interleaved`; the rest is
 // copied. The caches are [positions, r/2] with position_ids [batch, sequence], else [batch, sequence, r/2].
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -96,9 +97,28 @@ op_cost rotary_cost(const attributes&, const call_shapes& call) {
   return {3 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
+/// Batches, heads of a 4-D operand, and positions, which angles are looked up for, or have angles of their own.
+void rotary_axes(call_axes& a) {
+  const bool by_position = a.call().has_input(3), flat = a.call().rank(0) == 3;
+  for (const size_t axis : {0, 1}) {
+    const size_t x = axis == 0 ? 0 : flat ? 1 : 2;
+    if (by_position)
+      a.map({{0, x}, {3, axis}}, x);
+    else
+      a.map({{0, x}, {1, axis}, {2, axis}}, x);
+  }
+  if (!flat)
+    a.map({{0, 1}}, 1);
+}
+
 constexpr auto rotary_rows = std::to_array<op_def>({
     op_row("RotaryEmbedding", 23, infer_rotary, rotary,
-           {.inputs = {3, 4}, .types = types::floats, .alias = aliasing::in_place, .cost = rotary_cost}),
+           {.inputs = {3, 4},
+            .types = types::floats,
+            .alias = aliasing::in_place,
+            .cost = rotary_cost,
+            .axes = rotary_axes,
+            .mixes = "rotates"}),
 });
 
 } // namespace

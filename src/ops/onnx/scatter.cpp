@@ -1,6 +1,7 @@
 // ScatterElements, ScatterND, Scatter and TensorScatter: a copy of the data in which elements picked by index are
 // replaced by, or combined with, updates. Updates run in order: if indices repeat without a reduction, the last one
 // wins.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
@@ -193,17 +194,46 @@ void tensor_scatter_kernel(kernel_context& c) {
   }
 }
 
+void scatter_elements_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  const size_t replaced = c.axis("axis", 0, c.rank(0));
+  for (size_t axis = 0; axis < c.rank(0); ++axis)
+    if (axis != replaced && c.dims(0)[axis] == c.dims(1)[axis])
+      a.map({{0, axis}, {1, axis}, {2, axis}}, axis);
+}
+
+/// The dims of what a tuple replaces.
+void scatter_nd_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  const size_t last = c.rank(1) - 1;
+  if (!c.dims(1).back().is_constant())
+    a.refuse("has tuples of unknown size");
+  const size_t slices = tuple_length(c.dims(1).back().constant(), c.rank(0));
+  for (size_t axis = slices; axis < c.rank(0); ++axis)
+    a.map({{0, axis}, {2, last + axis - slices}}, axis);
+}
+
+/// Dim 0 is the batch, each with a position of its own to write to.
+void tensor_scatter_axes(call_axes& a) {
+  const size_t rank = a.call().rank(0), written = a.call().axis("axis", -2, rank);
+  for (size_t axis = 0; axis < rank; ++axis)
+    if (axis != written)
+      a.map({{0, axis}, {1, axis}, {2, axis == 0 ? 0 : call_axes::nowhere}}, axis);
+}
+
 constexpr op_def scatter_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
-                             void (*reference)(kernel_context&), operand_range inputs = {3, 3},
-                             int64_t until = op_def{}.until) {
-  return op_row(name, since, infer, reference, {.until = until, .inputs = inputs, .types = movable_types});
+                             void (*reference)(kernel_context&), void (*axes)(call_axes&),
+                             operand_range inputs = {3, 3}, int64_t until = op_def{}.until) {
+  return op_row(
+      name, since, infer, reference,
+      {.until = until, .inputs = inputs, .types = movable_types, .axes = axes, .mixes = "replaces elements along"});
 }
 
 constexpr auto scatter_rows = std::to_array<op_def>({
-    scatter_row("Scatter", 9, infer_scatter_elements, scatter_elements_kernel, {3, 3}, 10),
-    scatter_row("ScatterElements", 11, infer_scatter_elements, scatter_elements_kernel),
-    scatter_row("ScatterND", 11, infer_scatter_nd, scatter_nd_kernel),
-    scatter_row("TensorScatter", 24, infer_tensor_scatter, tensor_scatter_kernel, {2, 3}),
+    scatter_row("Scatter", 9, infer_scatter_elements, scatter_elements_kernel, scatter_elements_axes, {3, 3}, 10),
+    scatter_row("ScatterElements", 11, infer_scatter_elements, scatter_elements_kernel, scatter_elements_axes),
+    scatter_row("ScatterND", 11, infer_scatter_nd, scatter_nd_kernel, scatter_nd_axes),
+    scatter_row("TensorScatter", 24, infer_tensor_scatter, tensor_scatter_kernel, tensor_scatter_axes, {2, 3}),
 });
 
 } // namespace

@@ -1,5 +1,6 @@
 // Elements chosen by value: Compress, NonZero, Unique (their output sizes depend on the data), OneHot, Trilu and
 // ReverseSequence.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
@@ -277,18 +278,46 @@ void reverse_sequence_kernel(kernel_context& c) {
 }
 
 constexpr dtype_set unique_types = types::fixed_size | types::string;
+void compress_axes(call_axes& a) {
+  const auto axis = optional_axis(a.call().attrs(), a.call().rank(0));
+  if (axis)
+    a.keep(*axis, *axis + 1);
+}
+
+void one_hot_axes(call_axes& a) {
+  const size_t rank = a.call().rank(0), added = a.call().axis("axis", -1, rank + 1);
+  for (size_t axis = 0; axis < rank; ++axis)
+    a.map({{0, axis}}, axis < added ? axis : axis + 1);
+}
+
+void reverse_sequence_axes(call_axes& a) {
+  const size_t rank = a.call().rank(0);
+  const size_t time = a.call().axis("time_axis", 0, rank), batch = a.call().axis("batch_axis", 1, rank);
+  for (size_t axis = 0; axis < rank; ++axis)
+    if (axis != time)
+      a.map({{0, axis}, {1, axis == batch ? 0 : call_axes::nowhere}}, axis);
+}
 
 constexpr auto select_rows = std::to_array<op_def>({
     op_row("Compress", 9, infer_compress, compress_kernel,
-           {.inputs = {2, 2}, .types = movable_types, .hides_elements = true}),
-    op_row("NonZero", 9, infer_non_zero, non_zero_kernel, {.hides_elements = true}),
+           {.inputs = {2, 2},
+            .types = movable_types,
+            .hides_elements = true,
+            .axes = compress_axes,
+            .mixes = "picks elements by their position along"}),
+    op_row("NonZero", 9, infer_non_zero, non_zero_kernel,
+           {.hides_elements = true, .mixes = "returns as many elements as the data asks for"}),
     op_row("Unique", 11, infer_unique, unique_kernel,
-           {.max_outputs = 4, .types = unique_types, .hides_elements = true}),
+           {.max_outputs = 4,
+            .types = unique_types,
+            .hides_elements = true,
+            .mixes = "compares all elements with each other"}),
     op_row("OneHot", 9, infer_one_hot, one_hot_kernel,
-           {.inputs = {3, 3}, .types = types::numeric, .host_inputs = 0b10}),
-    op_row("Trilu", 14, infer_trilu, trilu_kernel, {.inputs = {1, 2}}),
+           {.inputs = {3, 3}, .types = types::numeric, .host_inputs = 0b10, .axes = one_hot_axes}),
+    op_row("Trilu", 14, infer_trilu, trilu_kernel,
+           {.inputs = {1, 2}, .axes = axes::before_last<2>, .mixes = "cuts a triangle over"}),
     op_row("ReverseSequence", 10, infer_reverse_sequence, reverse_sequence_kernel,
-           {.inputs = {2, 2}, .types = movable_types}),
+           {.inputs = {2, 2}, .types = movable_types, .axes = reverse_sequence_axes, .mixes = "reverses"}),
 });
 
 } // namespace

@@ -6,6 +6,7 @@
 // depend on data. Elements are handles: changing a sequence, or taking something out, copies no bytes of theirs. What
 // is put in is copied, because devices use its memory again.
 #include "base/limits.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/movement.hpp"
@@ -281,8 +282,9 @@ void concat_from_sequence_kernel(kernel_context& c) {
 /// float16.
 constexpr op_def sequence_row(std::string_view name, void (*infer)(infer_context&), void (*reference)(kernel_context&),
                               operand_range inputs, dtype_set types = types::sequence) {
-  return op_row(name, 11, infer, reference,
-                {.inputs = inputs, .types = types, .hides_elements = true, .needs_float32 = true});
+  return op_row(
+      name, 11, infer, reference,
+      {.inputs = inputs, .types = types, .hides_elements = true, .needs_float32 = true, .mixes = in_containers});
 }
 
 constexpr auto sequence_rows = std::to_array<op_def>({

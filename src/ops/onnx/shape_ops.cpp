@@ -1,6 +1,7 @@
 // Shapes as data, and tensors made from shapes: Shape, Size, Constant, ConstantOfShape, Range, EyeLike, Expand.
 // Their elements are host-known wherever the dims are, so exporters' shape arithmetic never runs on a device.
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/movement.hpp"
@@ -260,16 +261,34 @@ void expand_kernel(kernel_context& c) {
   run_copies(c, expand_copies(c));
 }
 
+void constant_of_shape_axes(call_axes& a) {
+  for (size_t axis = 0; axis < a.call().output_dims(0).size(); ++axis)
+    a.map({}, axis).sizes = {{0, axis}};
+}
+
+void expand_axes(call_axes& a) {
+  const size_t rank = a.call().output_dims(0).size(), stated = a.call().require_known(1).size();
+  for (size_t axis = 0; axis < rank; ++axis)
+    if (call_axis& made = a.map({a.fit(0, axis, rank)}, axis); axis + stated >= rank)
+      made.sizes = {{1, axis + stated - rank}};
+}
+
 constexpr auto shape_rows = std::to_array<op_def>({
-    op_row("Shape", 1, infer_shape, shape_kernel, {.types = types::any, .hides_elements = true}),
-    op_row("Size", 1, infer_size, size_kernel, {.types = types::any, .hides_elements = true}),
-    op_row("Constant", 1, infer_constant, constant_kernel, {.inputs = {0, 0}, .types = types::any}),
+    op_row("Shape", 1, infer_shape, shape_kernel,
+           {.types = types::any, .hides_elements = true, .mixes = "returns dims"}),
+    op_row("Size", 1, infer_size, size_kernel,
+           {.types = types::any, .hides_elements = true, .mixes = "counts elements"}),
+    op_row("Constant", 1, infer_constant, constant_kernel,
+           {.inputs = {0, 0}, .types = types::any, .mixes = "has no operand"}),
     op_row("ConstantOfShape", 9, infer_constant_of_shape, constant_of_shape_kernel,
-           {.types = set_of(dtype::int64), .host_inputs = 0b1}),
-    op_row("Range", 11, infer_range, range_kernel, {.inputs = {3, 3}, .types = types::numeric, .host_inputs = 0b111}),
-    op_row("EyeLike", 9, infer_eye_like, eye_like_kernel, {.types = types::fixed_size}),
-    op_row("Expand", 8, infer_expand, expand_kernel,
-           {.inputs = {2, 2}, .types = movable_types, .host_inputs = 0b10, .repeats = repeats_first}),
+           {.types = set_of(dtype::int64), .host_inputs = 0b1, .axes = constant_of_shape_axes}),
+    op_row("Range", 11, infer_range, range_kernel,
+           {.inputs = {3, 3}, .types = types::numeric, .host_inputs = 0b111, .mixes = "counts the elements"}),
+    op_row("EyeLike", 9, infer_eye_like, eye_like_kernel,
+           {.types = types::fixed_size, .mixes = "fills a diagonal by position"}),
+    op_row(
+        "Expand", 8, infer_expand, expand_kernel,
+        {.inputs = {2, 2}, .types = movable_types, .host_inputs = 0b10, .repeats = repeats_first, .axes = expand_axes}),
 });
 
 } // namespace

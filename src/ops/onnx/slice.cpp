@@ -1,6 +1,7 @@
 // Slice: y = x[start:end:step, …] on some axes: negative bounds count from the end, bounds beyond the dim are clamped,
 // a negative step walks backwards. Bounds may be symbolic; their sign is then decided when they are bound.
 #include "graph/element_symbols.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/onnx/nonempty_dims.hpp"
@@ -155,10 +156,36 @@ std::optional<size_t> repeats_forward(const infer_context& c) {
   return !c.has_input(4) || c.is_filled(4, 1) ? std::optional<size_t>(0) : std::nullopt;
 }
 
+/// A dim that is taken whole, in steps of 1, stays as it is; its end may be the length of it.
+void slice_axes(call_axes& a) {
+  const infer_context& c = a.call();
+  const auto axes = integers_of(c, 3, "axes"), steps = integers_of(c, 4, "steps");
+  const size_t count = c.has_input(1) ? c.require_known(1).size() : c.attrs().integers("starts").size();
+  for (size_t axis = 0; axis < c.rank(0); ++axis) {
+    size_t range = 0;
+    while (range < count && (axes ? normalize_axis(axes->at(range), c.rank(0)) : range) != axis)
+      ++range;
+    const bool whole = c.output_dims(0)[axis] == c.dims(0)[axis];
+    if (range == count)
+      a.map({{0, axis}}, axis);
+    else if (whole && (!steps || steps->at(range) == 1))
+      a.map({{0, axis}}, axis).sizes = {{2, range}};
+  }
+}
+
 constexpr auto slice_rows = std::to_array<op_def>({
-    op_row("Slice", 1, infer_slice_1, slice_kernel, {.types = movable_types, .repeats = repeats_forward}),
+    op_row("Slice", 1, infer_slice_1, slice_kernel,
+           {.types = movable_types,
+            .repeats = repeats_forward,
+            .axes = slice_axes,
+            .mixes = "picks elements by their position along"}),
     op_row("Slice", 10, infer_slice, slice_kernel,
-           {.inputs = {3, 5}, .types = movable_types, .host_inputs = 0b11110, .repeats = repeats_forward}),
+           {.inputs = {3, 5},
+            .types = movable_types,
+            .host_inputs = 0b11110,
+            .repeats = repeats_forward,
+            .axes = slice_axes,
+            .mixes = "picks elements by their position along"}),
 });
 
 } // namespace

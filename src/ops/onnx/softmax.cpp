@@ -3,6 +3,8 @@
 // From opset 13 on the axis (default −1) is normalised by itself; before, the operand counts as a matrix whose rows are
 // the axes before `axis` (default 1) and whose columns are all the others. softmax(x) = e^(x − max) / Σ e^(x − max).
 #include "ops/onnx/softmax.hpp"
+
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -94,10 +96,23 @@ op_cost softmax_cost(const attributes&, const call_shapes& call) {
   return {5 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
+/// The vectors are along `axis`, or all dims from there on.
+template <bool Flatten>
+void softmax_axes(call_axes& a) {
+  const size_t rank = a.call().rank(0);
+  const int64_t axis = a.call().attrs().integer("axis", Flatten ? 1 : -1);
+  const size_t first = axis == static_cast<int64_t>(rank) ? rank : normalize_axis(axis, rank);
+  a.keep(first, Flatten ? rank : first + 1);
+}
+
 template <softmax_kind Kind, bool Flatten>
 constexpr op_def softmax_row(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
   return op_row(name, since, infer_softmax<Flatten>, reference,
-                {.types = types::floats, .alias = aliasing::in_place, .cost = softmax_cost});
+                {.types = types::floats,
+                 .alias = aliasing::in_place,
+                 .cost = softmax_cost,
+                 .axes = softmax_axes<Flatten>,
+                 .mixes = "normalises over"});
 }
 
 constexpr auto softmax_rows = std::to_array<op_def>({

@@ -1,5 +1,6 @@
 // DepthToSpace and SpaceToDepth: blocks of channels become blocks of pixels and back. Both are a transposition of the
 // input seen as [N, …] with channels and both spatial axes split in two.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
@@ -97,9 +98,26 @@ void space_to_depth_kernel(kernel_context& c) {
   run_copies(c, space_to_depth_copies(c));
 }
 
+/// A place becomes a block of places, or the other way round; channels mix.
+void depth_to_space_axes(call_axes& a) {
+  const dim block = block_of(a.call().attrs());
+  a.batches();
+  for (const size_t axis : {2, 3})
+    a.map({{0, axis}}, {{0, axis, block}});
+}
+
+void space_to_depth_axes(call_axes& a) {
+  const dim block = block_of(a.call().attrs());
+  a.batches();
+  for (const size_t axis : {2, 3})
+    a.map({{0, axis, block}}, {{0, axis}});
+}
+
 constexpr auto space_depth_rows = std::to_array<op_def>({
-    op_row("DepthToSpace", 1, infer_depth_to_space, depth_to_space_kernel, {.types = movable_types}),
-    op_row("SpaceToDepth", 1, infer_space_to_depth, space_to_depth_kernel, {.types = movable_types}),
+    op_row("DepthToSpace", 1, infer_depth_to_space, depth_to_space_kernel,
+           {.types = movable_types, .axes = depth_to_space_axes}),
+    op_row("SpaceToDepth", 1, infer_space_to_depth, space_to_depth_kernel,
+           {.types = movable_types, .axes = space_to_depth_axes}),
 });
 
 } // namespace

@@ -4,6 +4,7 @@
 // 1; one point is 1. The element (f, b) of a mel weight matrix is how much frequency bin f counts in mel band b: a
 // triangle over bins that are evenly spaced in mel = 2595 · log10(1 + hertz / 700). Their operands are sizes, so a
 // device hardly ever computes them: they are folded as soon as the sizes are known. Computed in double.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
@@ -167,8 +168,9 @@ op_cost cosine_window_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr op_def window_row(std::string_view name, void (*reference)(kernel_context&)) {
-  return op_row(name, 17, infer_cosine_window, reference,
-                {.types = size_types, .host_inputs = 0b1, .cost = cosine_window_cost});
+  return op_row(
+      name, 17, infer_cosine_window, reference,
+      {.types = size_types, .host_inputs = 0b1, .cost = cosine_window_cost, .mixes = "has a point for each position"});
 }
 
 constexpr auto spectral_rows = std::to_array<op_def>({
@@ -176,7 +178,7 @@ constexpr auto spectral_rows = std::to_array<op_def>({
     window_row("HammingWindow", cosine_window<hamming>),
     window_row("HannWindow", cosine_window<hann>),
     op_row("MelWeightMatrix", 17, infer_mel_weights, mel_weights,
-           {.inputs = {5, 5}, .types = size_types, .host_inputs = 0b11}),
+           {.inputs = {5, 5}, .types = size_types, .host_inputs = 0b11, .mixes = "makes a matrix of numbers"}),
 });
 
 } // namespace

@@ -5,6 +5,7 @@
 // character by character as Unicode's simple mappings do, whatever the locale is.
 #include "ops/onnx/text.hpp"
 
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
@@ -185,9 +186,12 @@ void string_normalizer(kernel_context& c) {
 // --------------------------------------------------------------------------------------------------------------
 
 constexpr auto text_rows = std::to_array<op_def>({
-    op_row("StringConcat", 20, infer_string_concat, string_concat, {.inputs = {2, 2}, .types = types::string}),
-    op_row("StringNormalizer", 10, infer_string_normalizer, string_normalizer, {.types = types::string}),
-    op_row("StringSplit", 20, infer_string_split, string_split, {.max_outputs = 2, .types = types::string}),
+    op_row("StringConcat", 20, infer_string_concat, string_concat,
+           {.inputs = {2, 2}, .types = types::string, .axes = axes::broadcast}),
+    op_row("StringNormalizer", 10, infer_string_normalizer, string_normalizer,
+           {.types = types::string, .mixes = "removes words"}),
+    op_row("StringSplit", 20, infer_string_split, string_split,
+           {.max_outputs = 2, .types = types::string, .mixes = "fills all texts up to the parts of the longest"}),
 });
 
 } // namespace

@@ -5,6 +5,7 @@
 // first, then those of length 2 …; ngram_counts says where each length begins, ngram_indexes where an n-gram's count
 // goes in the result, weights what IDF and TFIDF make of it. Elements are int32, int64 or strings, [C] or [N, C]; the
 // result is [largest index + 1] or [N, that].
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 
@@ -135,7 +136,10 @@ void tf_idf(kernel_context& c) {
 }
 
 constexpr auto tf_idf_rows = std::to_array<op_def>({
-    op_row("TfIdfVectorizer", 9, infer_tf_idf, tf_idf, {.types = set_of(dtype::int32, dtype::int64, dtype::string)}),
+    op_row("TfIdfVectorizer", 9, infer_tf_idf, tf_idf,
+           {.types = set_of(dtype::int32, dtype::int64, dtype::string),
+            .axes = axes::before_last<1>,
+            .mixes = "counts what is along"}),
 });
 
 } // namespace

@@ -1,4 +1,5 @@
 // Tile: x repeated along every axis, as a strided copy in which each axis is a pair (repeat, element).
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
@@ -54,9 +55,25 @@ void tile_kernel(kernel_context& c) {
   run_copies(c, tile_copies(c));
 }
 
+void tile_1_axes(call_axes& a) {
+  const size_t axis = normalize_axis(a.call().require_constants(2).at(0), a.call().rank(0));
+  a.keep(axis, axis + 1);
+}
+
+void tile_axes(call_axes& a) {
+  const std::vector<dim> repeats = a.call().require_known(1);
+  for (size_t axis = 0; axis < repeats.size(); ++axis)
+    if (repeats[axis].is(1))
+      a.map({{0, axis}}, axis);
+    else if (a.call().dims(0)[axis].is(1))
+      a.map({}, axis).sizes = {{1, axis}};
+}
+
 constexpr auto tile_rows = std::to_array<op_def>({
-    op_row("Tile", 1, infer_tile_1, tile_kernel, {.inputs = {3, 3}, .types = movable_types, .host_inputs = 0b110}),
-    op_row("Tile", 6, infer_tile, tile_kernel, {.inputs = {2, 2}, .types = movable_types, .host_inputs = 0b10}),
+    op_row("Tile", 1, infer_tile_1, tile_kernel,
+           {.inputs = {3, 3}, .types = movable_types, .host_inputs = 0b110, .axes = tile_1_axes, .mixes = "repeats"}),
+    op_row("Tile", 6, infer_tile, tile_kernel,
+           {.inputs = {2, 2}, .types = movable_types, .host_inputs = 0b10, .axes = tile_axes, .mixes = "repeats"}),
 });
 
 } // namespace

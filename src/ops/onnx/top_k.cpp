@@ -1,6 +1,7 @@
 // TopK: the k largest (or smallest) elements along an axis, with their indices; among equals the lower index comes
 // first. NaN counts as larger than every number.
 #include "base/parallel.hpp"
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 
@@ -96,9 +97,15 @@ void top_k_kernel(kernel_context& c) {
 }
 
 constexpr auto top_k_rows = std::to_array<op_def>({
-    op_row("TopK", 1, infer_top_k_1, top_k_kernel, {.max_outputs = 2, .types = types::numeric}),
+    op_row("TopK", 1, infer_top_k_1, top_k_kernel,
+           {.max_outputs = 2, .types = types::numeric, .axes = axes::beside_axis<-1>, .mixes = "sorts"}),
     op_row("TopK", 10, infer_top_k, top_k_kernel,
-           {.inputs = {2, 2}, .max_outputs = 2, .types = types::numeric, .host_inputs = 0b10}),
+           {.inputs = {2, 2},
+            .max_outputs = 2,
+            .types = types::numeric,
+            .host_inputs = 0b10,
+            .axes = axes::beside_axis<-1>,
+            .mixes = "sorts"}),
 });
 
 } // namespace

@@ -1,4 +1,5 @@
 // Transpose: y[i0, i1, …] = x with axis perm[k] of x as axis k of y. The blocked copy is strided_copy's.
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
@@ -51,8 +52,15 @@ std::optional<size_t> repeats_unmoved(const infer_context& c) {
   return std::is_sorted(perm.begin(), perm.end()) ? std::optional<size_t>(0) : std::nullopt;
 }
 
+void transpose_axes_of(call_axes& a) {
+  const auto perm = permutation(a.call().attrs(), a.call().rank(0));
+  for (size_t axis = 0; axis < perm.size(); ++axis)
+    a.map({{0, perm[axis]}}, axis);
+}
+
 constexpr auto transpose_rows = std::to_array<op_def>({
-    op_row("Transpose", 1, infer_transpose, transpose_kernel, {.types = movable_types, .repeats = repeats_unmoved}),
+    op_row("Transpose", 1, infer_transpose, transpose_kernel,
+           {.types = movable_types, .repeats = repeats_unmoved, .axes = transpose_axes_of}),
 });
 
 } // namespace
