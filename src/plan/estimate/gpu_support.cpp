@@ -4,6 +4,7 @@
 #include "graph/known_tensor.hpp"
 #include "launch/launch_table.hpp"
 #include "ops/op.hpp"
+#include "plan/estimate/wide_floats.hpp"
 
 #include <algorithm>
 
@@ -65,7 +66,24 @@ gpu_obstacle gpu_support::obstacle(node_id index, const gpu_features& gpu) {
   const gpu_call call = representative_call(index, gpu);
   if (find_too_large(call))
     return gpu_obstacle::too_large;
-  return view || has_launches(*n.def, call) ? gpu_obstacle::none : gpu_obstacle::no_kernel;
+  return view || has_launches(*n.def, call) || has_wide_launches(n, call) ? gpu_obstacle::none
+                                                                          : gpu_obstacle::no_kernel;
+}
+
+/// Whether the GPU runs a call in float32 instead (place/widen.hpp).
+bool gpu_support::has_wide_launches(const node& n, gpu_call call) const {
+  const dtype_set narrow = wide_types(call.gpu);
+  if (moves_elements(n) || !has_wide_form(program_, n, narrow))
+    return false;
+  for (size_t i = 0; i < call.inputs.size(); ++i)
+    if (operand& o = call.inputs[i]; is_narrow_operand(n, i, o.type, narrow)) {
+      o.type = dtype::float32;
+      o.constant = o.constant ? widened(o.constant) : nullptr;
+    }
+  for (operand& o : call.outputs)
+    if (o.present())
+      o.type = dtype::float32;
+  return has_launches(*n.def, call);
 }
 
 gpu_call gpu_support::representative_call(node_id index, const gpu_features& gpu) {

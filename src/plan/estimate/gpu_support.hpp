@@ -4,6 +4,7 @@
 // dims replaced by representative ones, a device asks again with those of a bound plan (`make_gpu_call`). Never on a
 // GPU: control flow, strings, nodes that define a data-dependent dim (the host has to look at the result anyway), and
 // operands of 2^32 elements or more (kernels count in 32 bits). Views launch nothing, so that every GPU can "run" them.
+// What a GPU computes in float32 instead (wide_floats.hpp), it can run.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -50,6 +51,7 @@ public:
 private:
   int64_t evaluate(const dim& d);
   void guess(const std::string& symbol);
+  bool has_wide_launches(const node& n, gpu_call call) const;
   operand representative_operand(value_id v);
   bool defines_data_symbol(node_id n) const;
 

@@ -1,10 +1,9 @@
 #include "plan/place/widen.hpp"
 
-#include "graph/bodies.hpp"
 #include "graph/data_symbols.hpp"
-#include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "ops/scalar_function.hpp"
+#include "plan/estimate/wide_floats.hpp"
 #include "plan/place/graph_rebuild.hpp"
 
 #include <algorithm>
@@ -13,28 +12,17 @@
 namespace troupe {
 namespace {
 
-bool is_narrow(const value& v) {
-  return v.type == dtype::float16 || v.type == dtype::bfloat16;
-}
-
-/// Whether a node hands elements on as they are: only such operators take truth values and numbers alike. (A reduction
-/// takes both, too, but computes, as its costs say.)
-bool moves_elements(const node& n) {
-  constexpr dtype_set both = set_of(dtype::boolean, dtype::float32);
-  return (n.def->types & both) == both && !n.def->cost;
-}
-
 class widening_pass : graph_rebuild {
 public:
   widening_pass(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices)
       : graph_rebuild(g, placement, devices), chosen_(nodes_.size(), false), wide_(g.values.size(), false) {
     for (const value& v : g.values)
-      narrow_.push_back(is_narrow(v));
+      types_.push_back(v.type);
   }
 
   void run(const std::vector<bool>& defines_symbols) {
     for (size_t n = 0; n < nodes_.size(); ++n)
-      if (widens_floats(devices_[old_placement_[n]]) && !defines_symbols[n])
+      if (!defines_symbols[n])
         choose(n);
     begin_anew();
     for (size_t n = 0; n < nodes_.size(); ++n)
@@ -42,51 +30,27 @@ public:
   }
 
 private:
-  /// Whether node `n` reads operand `i` in float32 if it is chosen. What the host must know keeps its type.
-  bool is_float_operand(const node& n, size_t i) const {
-    const value_id v = n.inputs[i];
-    return v != no_value && narrow_[v] && !(i < 32 && (n.def->host_inputs >> i & 1));
+  dtype_set narrow_on(size_t index) const { return wide_types(devices_[old_placement_[index]]); }
+
+  /// Whether node `index` reads operand `i` in float32 if it is chosen.
+  bool is_float_operand(size_t index, size_t i) const {
+    const value_id v = nodes_[index].inputs[i];
+    return v != no_value && is_narrow_operand(nodes_[index], i, types_[v], narrow_on(index));
   }
 
   void choose(size_t index) {
     const node& n = nodes_[index];
-    if (!n.def || !n.def->infer || has_body(n) || n.def->converts) // which rounds to what the model says
+    if (!has_wide_form(g_, n, narrow_on(index)))
       return;
-    bool reads = false, comes_wide = false;
-    for (size_t i = 0; i < n.inputs.size(); ++i)
-      if (is_float_operand(n, i)) {
-        const node_id from = edges_.producer[n.inputs[i]];
-        reads = true;
-        comes_wide |= wide_[n.inputs[i]] && old_placement_[from] == old_placement_[index];
-      }
-    const auto stays_narrow = [&](value_id v) { return v != no_value && !narrow_[v]; };
-    if (!reads || (moves_elements(n) && !comes_wide) || std::any_of(n.outputs.begin(), n.outputs.end(), stays_narrow) ||
-        !gives_float32(n))
+    const auto comes_wide = [&](value_id v) {
+      return v != no_value && wide_[v] && old_placement_[edges_.producer[v]] == old_placement_[index];
+    };
+    if (moves_elements(n) && std::none_of(n.inputs.begin(), n.inputs.end(), comes_wide))
       return;
     chosen_[index] = true;
     for (value_id v : n.outputs)
       if (v != no_value)
         wide_[v] = true;
-  }
-
-  /// Whether all results are float32 if the operands are. They are not where an attribute says so.
-  bool gives_float32(node n) {
-    const size_t known = g_.values.size();
-    for (size_t i = 0; i < n.inputs.size(); ++i)
-      if (is_float_operand(n, i))
-        n.inputs[i] = g_.add_value(twin(n.inputs[i]));
-    for (value_id& v : n.outputs)
-      v = v == no_value ? no_value : g_.add_value({.name = g_.values[v].name});
-    bool fits = true;
-    try {
-      infer_node(g_, n);
-      for (value_id v : n.outputs)
-        fits &= v == no_value || g_.values[v].type == dtype::float32;
-    } catch (const error&) {
-      fits = false; // an operator that takes no float32 there
-    }
-    g_.values.resize(known);
-    return fits;
   }
 
   value twin(value_id v) const {
@@ -99,7 +63,7 @@ private:
       if (old_placement_[reader] != device || !chosen_[reader])
         return true;
       for (size_t i = 0; i < nodes_[reader].inputs.size(); ++i)
-        if (nodes_[reader].inputs[i] == v && !is_float_operand(nodes_[reader], i))
+        if (nodes_[reader].inputs[i] == v && !is_float_operand(static_cast<size_t>(reader), i))
           return true;
       return false;
     };
@@ -115,18 +79,15 @@ private:
   /// The float32 form of a value on a device; `no_value` if there is none yet. Constants have one for all devices.
   value_id& wide_form(value_id v, device_index device) { return form_of(v, g_.values[v].constant ? 0 : device); }
 
-  value_id widened(value_id v, device_index device) {
+  value_id wide(value_id v, device_index device) {
     value_id& form = wide_form(v, device);
     if (form != no_value)
       return form;
     form = g_.add_value(twin(v));
-    if (const weight_ptr w = g_.values[v].constant) {
-      attributes to;
-      to.set("to", static_cast<int64_t>(dtype::float32));
-      g_.values[form].constant = make_step(row_of(inserted_op::cast), std::move(to), {w}, dtype::float32, w->dims);
-    } else {
+    if (const weight_ptr w = g_.values[v].constant)
+      g_.values[form].constant = widened(w);
+    else
       add_cast(v, form, device);
-    }
     return form;
   }
 
@@ -150,8 +111,8 @@ private:
     std::vector<std::pair<value_id, value_id>> narrowed;
     if (chosen_[index]) {
       for (size_t i = 0; i < call.inputs.size(); ++i)
-        if (is_float_operand(nodes_[index], i))
-          call.inputs[i] = widened(call.inputs[i], device);
+        if (is_float_operand(index, i))
+          call.inputs[i] = wide(call.inputs[i], device);
       state_bounds(call, g_.values[call.outputs.at(0)].type); // what it reads may be wide already
       for (value_id& v : call.outputs)
         if (v != no_value)
@@ -173,20 +134,18 @@ private:
     return made;
   }
 
-  std::vector<bool> narrow_; // by old value: the model stores it in 16 bits
+  std::vector<dtype> types_; // by old value: as the model states it
   std::vector<bool> chosen_; // by old node: it computes in float32
   std::vector<bool> wide_;   // by old value: its node makes float32
 };
 
 } // namespace
 
-bool widens_floats(const device_info& device) {
-  return !device.gpu && (device.kind == device_kind::cpu || device.kind == device_kind::slow);
-}
-
 void widen_floats(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices) {
-  if (std::none_of(g.values.begin(), g.values.end(), is_narrow) ||
-      std::none_of(devices.begin(), devices.end(), widens_floats))
+  dtype_set narrow = 0;
+  for (const device_info& d : devices)
+    narrow |= wide_types(d);
+  if (std::none_of(g.values.begin(), g.values.end(), [&](const value& v) { return narrow & set_of(v.type); }))
     return;
   const data_symbols symbols(g);
   std::vector<bool> defines(g.nodes.size(), false);

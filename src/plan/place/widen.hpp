@@ -1,6 +1,6 @@
 // float16 and bfloat16 on processors that compute in float32: stored narrow, computed wide.
 //
-// CPUs have no fast kernels for the two, and converting around each node would cost as much memory traffic as the work.
+// CPUs have no fast kernels for the two, GPUs' kernels compute no bfloat16, and converting around each node would cost as much memory traffic as the work.
 // So a value between two nodes that compute on such a device is float32 there, and explicit Casts stand wherever the
 // two types meet. What leaves the region is rounded to the type that the model states: graph outputs, values that cross
 // devices, segments' symbols, and operands of nodes whose results are not such floats (a comparison, a Cast, an index
@@ -14,10 +14,7 @@
 
 namespace troupe {
 
-/// Returns whether a device computes in float32 what models store in 16 bits.
-bool widens_floats(const device_info& device);
-
-/// Makes values float32 on the devices of which `widens_floats` holds, and inserts Casts (placed with the node they
+/// Makes values float32 on the devices that compute their types so (`wide_types`), and inserts Casts (placed with the node they
 /// serve). `g` must be sorted topologically, resolved and inferred; `placement` is by node and grows with the graph.
 void widen_floats(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices);
 

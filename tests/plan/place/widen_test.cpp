@@ -98,6 +98,22 @@ TEST_CASE("a GPU keeps 16-bit floats, and gets what crosses to it in 16 bits", "
   CHECK(types_of(two, "Cast") == types_list{{f16, f32}, {f32, f16}, {f16, f32}, {f32, f16}});
 }
 
+TEST_CASE("a GPU computes bfloat16 in float32, and moves it as it is", "[plan]") {
+  device_info converts = gpu();
+  converts.gpu->float16 = true;
+  graph_builder b;
+  const value_id turned = b.op("Transpose", {b.input("x", {3, 4}, bf16)});
+  const value_id w = b.constant("w", to_type(random_tensor({3, 5}, 1), bf16));
+  b.output(b.op("Softmax", {b.op("MatMul", {turned, w})}));
+  const graph g = widened(b, {converts});
+  CHECK(types_of(g, "Transpose") == types_list{{bf16, bf16}});
+  CHECK(types_of(g, "MatMul") == types_list{{f32, f32}});
+  CHECK(types_of(g, "Softmax") == types_list{{f32, f32}});
+  CHECK(types_of(g, "Cast") == types_list{{bf16, f32}, {f32, bf16}});
+  // One whose kernels store no 16 bits has no Casts.
+  CHECK(types_of(widened(b, {gpu()}), "Cast").empty());
+}
+
 TEST_CASE("what decides by a 16-bit float sees it rounded", "[plan]") {
   graph_builder b;
   const value_id x = b.input("x", {4}, f16), sum = b.op("Add", {x, x});
