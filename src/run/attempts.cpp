@@ -18,6 +18,7 @@ void attempts::on(chunk_ended& ended) {
     return; // of an attempt that is over, or spurious
   execution& e = *found;
   const size_t device = e.planned()->devices[e.source().chunks[ended.chunk].device];
+  // Of a stopped attempt too: the device is lost for every run, whichever of them hears of it.
   if (!ended.result.ok() && ended.result.code == errc::device_lost)
     return otherwise_.lose_device(device, ended.result.message);
   if (e.stopped())
@@ -65,6 +66,7 @@ execution* attempts::start(const run_request_ptr& request, const plan_outcome& m
   made.check();
   check_kept(s_.plans->known_model(), request->options.keep);
   s_.copies.check(*request);
+  // Their elements decide shapes, so no plan can be looked up before they are here.
   if (s_.copies.ask(request, s_.plans->known_model().host_inputs))
     return nullptr;
   auto found = s_.plans->prepare({request->inputs, request->options.device_inputs, &request->carried}, made);
@@ -155,6 +157,7 @@ void attempts::dispatch(execution& e) {
   // What was taken counts as sent: it goes out even if the run ends here, and its answers end the execution.
   for (auto& [d, batch] : ready.take())
     if (p.devices[d].kind == device_kind::control)
+      // Each control-flow node has a plan device of its own, so its batch is one chunk.
       s_.controls.begin(e, std::move(batch.works.front()));
     else
       s_.commands.push_back(device_order{e.planned()->devices[d], std::move(batch)});
@@ -198,6 +201,7 @@ void attempts::finish(execution& e) {
 
 void attempts::answer(execution& e, run_result result) {
   const run_request_ptr kept = e.request();
+  // First, so that the caller does not wait while the attempt is taken down.
   s_.book.answer(*kept, std::move(result));
   e.stop();
   s_.controls.forget(e);
@@ -248,6 +252,8 @@ void attempts::start_body(execution& around, chunk_id chunk, control_flow::body_
       return s_.todo.add_after(std::move(*job), {begin_body{place}, made});
     prepared = std::get<prepared_run>(std::move(found));
   } catch (const memory_shortage&) {
+    // A plan for the devices as they were cannot spill any more, since a device that it would spill to may be lost. So
+    // the run starts over by a plan for the devices as they are.
     if (s_.plans->devices().are_of(*planned))
       throw;
     return otherwise_.start_over(request);

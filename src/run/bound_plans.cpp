@@ -43,6 +43,7 @@ void bound_plans::forget_if(Predicate&& unwanted) {
 
 void bound_plans::forget_all() {
   forget_if([](const bound_plan&) { return true; });
+  // New ones, not emptied ones: a job on another thread may be binding in the old ones.
   layouts_ = std::make_shared<layout_buckets>(max_layouts + 2 * bodies_);
 }
 

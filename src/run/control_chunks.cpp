@@ -87,6 +87,7 @@ chunk_result control_chunks::finish(execution& e, chunk_id chunk) {
 }
 
 void control_chunks::forget(execution& e) {
+  // No device answers for these chunks. If they did not end here, the execution would never be taken out of the book.
   std::erase_if(running_, [&](const auto& entry) {
     return entry.first.execution == e.id() && e.in_flight().end(entry.first.chunk);
   });

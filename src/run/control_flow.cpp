@@ -25,6 +25,7 @@ rows rows_of(const shape& dims, size_t axis, dtype type) {
   rows r;
   for (size_t d = 0; d < dims.size(); ++d)
     (d < axis ? r.outer : d == axis ? r.count : r.inner) *= dims[d];
+  // Rows are copied as whole bytes, but elements of 4 bits share them.
   if (type != dtype::string && bits_of(type) < 8)
     fail(errc::unsupported, "elements of type {} cannot be scanned", to_string(type));
   r.inner = type == dtype::string ? r.inner : bytes_of(type, r.inner);

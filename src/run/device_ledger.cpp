@@ -35,6 +35,7 @@ device_ledger::told device_ledger::enter_queue(account a, int64_t bytes) {
   const auto own = std::ranges::find(queue_, a, &waiter::who);
   if (own == queue_.end())
     queue_.push_back({a, bytes});
+  // It keeps its place. Others let go of memory for the larger need already, so a smaller one is no news to them.
   else if (std::exchange(own->bytes, bytes) >= bytes)
     return {};
   return others(a);
@@ -51,6 +52,7 @@ device_ledger::told device_ledger::withdraw(account a) {
 device_ledger::answer device_ledger::take(account a, int64_t bytes) {
   const bool in_turn = queue_.empty() || queue_.front().who == a;
   if (!in_turn || used_ + bytes > limit_)
+    // An account whose own plans would exceed the limit gets no room from others, and would hold up the queue for ever.
     return {false, held_.at(a) + bytes <= limit_ ? enter_queue(a, bytes) : withdraw(a)};
   held_[a] += bytes;
   used_ += bytes;
@@ -72,6 +74,8 @@ device_ledger::told device_ledger::give_back(account a, int64_t bytes) {
 
 device_ledger::told device_ledger::claim(account a, int64_t bytes) {
   const int64_t possible = std::min(bytes, used_ - held_.at(a));
+  // A waiter has room when `used_` and its bytes fit the limit. With these bytes, that is once `possible` bytes have
+  // been given back.
   return possible > 0 ? enter_queue(a, limit_ - used_ + possible) : withdraw(a);
 }
 

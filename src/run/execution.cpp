@@ -81,6 +81,8 @@ void execution::look_ahead(const chunk_begun& begun) {
 }
 
 void execution::complete(chunk_id id, chunk_result& result) {
+  // A chunk that it depends on, perhaps a peer's, has not ended. If the peer is lost, this result is wrong, and only
+  // the peer's answer tells that.
   if (ready_.awaits_others(id)) {
     early_.emplace(id, std::move(result));
     return;

@@ -96,6 +96,7 @@ void execution_values::give(const chunk& c, chunk_work& work) {
 value_ref execution_values::use(value_id v) {
   crossing_state& value = at(v);
   expects(value.made != nullptr, "a chunk uploads a value that has not been made");
+  // The last reader takes the value along, so that its bytes go with that chunk and not with the execution.
   return --value.uses_left == 0 ? std::move(value.made) : value.made;
 }
 

@@ -122,6 +122,7 @@ void execution_values::hand_on() {
   };
   const auto is_ready = [&](const carried_pair& pair) {
     const crossing_state& value = made_for(pair);
+    // The one use is the output itself. A chunk that is still to be taken would find the value gone.
     return value.is_checked && value.uses_left == 1 && is_on_device_alone(*value.made);
   };
   if (elements(pairs_).empty() || !kept_outputs_.empty() || !std::ranges::all_of(elements(pairs_), is_ready))
@@ -134,6 +135,7 @@ void execution_values::hand_on() {
 }
 
 void execution_values::complete(const chunk& c, const bound_plan& bound, bindings& symbols) {
+  // All of them are checked before one is taken over: a chunk with a wrong value leaves no symbol bound.
   for (value_id v : c.downloads)
     if (!at(v).is_checked)
       check_made(*at(v).made, v, bound);

@@ -64,6 +64,7 @@ run_request_ptr host_copies::take(tensor_fetched& answer) {
   const auto found = waiting_.find(answer.ticket);
   run_request_ptr request = found->second.request;
   request->stats.fetched_bytes += answer.result.value.bytes();
+  // With the run's inputs, so that an attempt on other devices needs no second copy.
   request->inputs[answer.input] = std::move(answer.result.value);
   found->second.awaited.erase(answer.input);
   if (!found->second.awaited.empty())

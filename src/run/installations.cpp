@@ -39,6 +39,7 @@ bool installations::take_memory(const std::vector<int64_t>& bytes) {
   for (size_t other = 0; other < accounts_.size(); ++other)
     if (other != d)
       accounts_[other]->withdraw(); // what it waited for before may not be what is missing now
+  // What the devices before it gave counts as freed: it is used by the next attempt, or given back with the rest.
   for (size_t taken = 0; d < bytes.size() && taken < d; ++taken)
     freed_[taken] += bytes[taken];
   return d == bytes.size();
@@ -188,6 +189,8 @@ bool installations::others_lack() const {
 void installations::give_back() {
   if (std::all_of(freed_.begin(), freed_.end(), [](int64_t bytes) { return bytes == 0; }))
     return;
+  // After the orders that free it: the session that takes the memory sends its own orders later, so the device has room
+  // then.
   commands_.push_back(give_memory_back{accounts_, std::exchange(freed_, std::vector<int64_t>(accounts_.size()))});
 }
 

@@ -9,6 +9,7 @@ std::optional<uint32_t> memory_queue::take_slot(const bound_plan_ptr& bound, con
   if (const auto slot = installed_.take_slot(bound, planned))
     return slot;
   for (uint64_t idle : installed_.idle(bound->id)) {
+    // One at a time: each plan that is let go has to be installed anew when a run uses it again.
     let_go(idle);
     if (const auto slot = installed_.take_slot(bound, planned))
       return slot;
@@ -25,6 +26,7 @@ void memory_queue::share() {
   if (const bool here = installed_.take_moved(); !std::exchange(moved_, false) && !here)
     return;
   if (waiting_.empty())
+    // A place in a ledger's queue that no run of this session needs would hold up the other sessions.
     installed_.withdraw();
   while (installed_.others_lack()) {
     const std::vector<uint64_t> idle = installed_.idle();

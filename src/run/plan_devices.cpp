@@ -57,6 +57,7 @@ plan_options plan_devices::options_for(const model& m, const bindings& symbols, 
   });
   const bool complete = usable_.size() == first_.size();
   return {.policy = m.options.policy,
+          // A saved plan names devices, so it cannot be followed without one of them.
           .saved = complete ? m.saved : nullptr,
           .pins = std::move(pins),
           .expected = symbols,
@@ -94,6 +95,8 @@ bool plan_devices::add(const device_info& device, bool saved) {
 void plan_devices::lower_memory(size_t device, int64_t needed) {
   if (claimed_.empty())
     claimed_ = devices_;
+  // It has less than it claims, and less than the plan needed. How much less is not known, so it is lowered step by
+  // step.
   devices_[device].memory_bytes = std::min(devices_[device].memory_bytes, needed) / 8 * 7;
 }
 

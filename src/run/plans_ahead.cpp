@@ -57,11 +57,14 @@ plan_job session_plans::bind_job(const prepared_run& next) {
 }
 
 bool session_plans::find_again(const prepared_run& next) {
+  // Since it was prepared, its plan may have been evicted, or another one may have taken its place because it did not
+  // fit.
   return plans_.find(next.asked_key) && !instead_.find(next) && find_bound(next) == next.bound;
 }
 
 void session_plans::use(const plan_beside& made) {
   devices_.use(made.profiles);
+  // The keys count the devices' profiles.
   programs_.for_each([](specialisation& s) { s.keys = {}; });
   if (!made.planned)
     return;

@@ -85,6 +85,8 @@ void recovery::lose_device(size_t device, const std::string& why) {
   for (execution_id id : s_.book.where([&](const execution& e) { return runs_on(*e.planned(), device); })) {
     execution& e = s_.book.at(id);
     if (const auto index = index_in(*e.planned(), device))
+      // The lost device answers no more. Chunks on other devices are still answered, and keep the arena slot until
+      // then.
       e.in_flight().forget(*index);
     if (e.stopped()) {
       s_.book.drain(e);
@@ -93,6 +95,7 @@ void recovery::lose_device(size_t device, const std::string& why) {
       again.push_back(e.request());
     }
   }
+  // Not in the loop above: starting a run over takes its other executions out of the book, and the loop has their ids.
   for (const run_request_ptr& request : again)
     start_over(request);
 }
@@ -116,6 +119,8 @@ void recovery::start_over_spilled(execution& e, const memory_shortage& why) {
   e.abort();
   s_.book.drain(e);
   if (purpose)
+    // The control-flow chunk asks for its body again. That is the same iteration, since no outputs of it have been
+    // taken.
     s_.commands.push_back(continue_control{*purpose});
   else
     s_.todo.add({begin_run{request, false}, {}});

@@ -64,6 +64,7 @@ bool run_ahead::expect(const carried_bundle& given) {
 
 bool run_ahead::is(const run_request& request) const {
   const run_options& how = request.options;
+  // It is the same bundle, not an equal one: `expect` has looked at its values, so nothing is compared now.
   if (request.carried.pairs != pairs_ || request.carried.given != expected_.lock() || how.trace || !how.keep.empty() ||
       !how.device_inputs.empty())
     return false;

@@ -12,6 +12,7 @@ void run_book::answer(run_request& request, run_result result, failure why) {
 
 void run_book::end_early(const execution& e, const failure& why) {
   const auto request = run_request_ptr(e.request()); // the execution ends here
+  // Before the executions end: the position is found through those around the body.
   answer(*request, {}, {why.code, position_of(e) + why.message});
   end_all(request);
 }
@@ -84,6 +85,8 @@ void run_book::drain(execution& e) {
   if (!e.in_flight().empty())
     return;
   leave_segment(e);
+  // Only after the last answer: until then the device drops later chunks of the execution because it remembers the
+  // failure.
   if (e.aborted())
     for (size_t d = 0; d < e.planned()->devices.size(); ++d)
       if (e.planned()->used[d])

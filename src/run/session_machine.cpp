@@ -60,6 +60,7 @@ void session_machine::on(chunk_ended& ended) {
 }
 
 void session_machine::on(size_t device, const plan_installed& answer) {
+  // First, so that an execution whose install failed has ended before those that were only to be prepared are answered.
   recovery_.on(device, answer);
   attempts_.on_installed(answer.bound_plan);
   settle();
@@ -144,6 +145,7 @@ void session_machine::on_memory_changed() {
 
 void session_machine::take_commands(std::vector<command>& into) {
   let_devices_go();
+  // Last, since memory may be given back only after the orders that free it.
   s_.memory.share();
   into.clear();
   into.swap(s_.commands);

@@ -111,6 +111,7 @@ std::variant<prepared_run, plan_job> session_plans::prepare_checked(const given_
     return programs_.job(inputs, given, devices_.all_are_cpus(), stats_.rewrite_ms);
   prepared_run run;
   run.symbols = programs_.symbols(*s, given);
+  // The plan that was made when the model was loaded knew no dims. It is made once more for those of the first run.
   if (std::exchange(s->draft, false)) {
     s->expected = run.symbols;
     s->keys = {};
@@ -164,6 +165,7 @@ std::optional<plan_job> session_plans::bind_first(prepared_run& run, const plan_
       run.bound = std::get<bound_plan_ptr>(std::move(found));
       return std::nullopt;
     } catch (const memory_shortage& e) {
+      // The next round finds the plan that is to be made in its place.
       if (!instead_.spill_first(run, e))
         throw;
     }

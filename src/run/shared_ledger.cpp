@@ -10,6 +10,7 @@ void shared_ledger::change(F&& f) {
   {
     const std::lock_guard lock(mutex_);
     for (device_ledger::account a : f(ledger_))
+      // A copy: the account may close before its listener is called without the lock.
       told.push_back(listeners_.at(a));
     somebody_waits_ = ledger_.somebody_waits();
   }
@@ -59,6 +60,8 @@ public:
   }
 
   std::optional<int64_t> missing_elsewhere() const override {
+    // Asked for every device of a session, at every run, and hardly ever does an account wait. One that begins to wait
+    // now tells the others, so that they ask again.
     if (!shared_->somebody_waits_)
       return std::nullopt;
     const std::lock_guard lock(shared_->mutex_);

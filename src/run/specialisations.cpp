@@ -184,6 +184,7 @@ plan_job specialisations::job(const given_inputs& inputs, const input_facts& giv
   const hash128 key_of_numbers = numbers ? key_of(key, *numbers) : key;
   std::optional<rewrite_options> of_numbers;
   if (numbers) {
+    // In a program of numbers, dims that contradict the model's would not be noticed any more.
     check_symbols(of_symbols.input_dims, given);
     of_numbers.emplace(of_symbols).input_dims = *numbers;
   }
@@ -194,6 +195,7 @@ plan_job specialisations::job(const given_inputs& inputs, const input_facts& giv
           try {
             return specialise_model(*model, of_symbols, false);
           } catch (const error& e) {
+            // Numbers are for what symbols cannot express; any other error is the model's own.
             if (e.code() != errc::unsupported || !of_numbers)
               throw;
           }

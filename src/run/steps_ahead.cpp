@@ -24,6 +24,7 @@ void steps_ahead::prepare() {
 }
 
 void steps_ahead::install(const install_ahead& ahead) {
+  // A device may have been lost, or have joined, while the job bound the plan.
   if (!plans_.devices().are_of(*ahead.next.source))
     return;
   prepared_run next = ahead.next;
