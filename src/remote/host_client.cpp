@@ -50,6 +50,7 @@ void host_client::start(const std::optional<link_figures>& earlier) {
   needed_ = need_;
   link_->receive({.on_frame = weakly(weak_from_this(), &host_client::on_frame),
                   .on_closed = weakly(weak_from_this(), &host_client::end)});
+  // Only now: the answers to the measurement come to the handler above.
   figures_ = believed(meter_.measure({}), earlier);
   static std::atomic<uint64_t> last_incarnation{0};
   const uint64_t incarnation = ++last_incarnation;
@@ -60,6 +61,7 @@ void host_client::start(const std::optional<link_figures>& earlier) {
     d.peer_set = 0; // its host's sessions alone send chunks that wait there
     d.network_in = {figures_.up_bytes_per_s, figures_.round_trip_s / 2};
     d.network_out = {figures_.down_bytes_per_s, figures_.round_trip_s / 2};
+    // The order to run a chunk and its answer cross the link.
     d.profile.chunk_s += figures_.round_trip_s;
   }
 }
@@ -103,6 +105,7 @@ void host_client::on_frame(const frame& f) {
   });
   if (!why.failed())
     return;
+  // Before the link is closed, so that devices and callers hear this reason and not that of the close.
   end(fmt::format("it sent what cannot be understood: {}", why.message));
   link_->close();
 }

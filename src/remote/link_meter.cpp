@@ -54,6 +54,7 @@ link_figures link_meter::measure(const measuring_effort& effort) {
       taken = taken_for(load = std::min(load * 4, effort.last_load)) - measured.round_trip_s;
     tells = taken >= telling_s;
     for (int i = 1; i < effort.repeats; ++i)
+      // The shortest counts: other traffic and busy threads only add to the time.
       taken = std::min(taken, taken_for(load) - measured.round_trip_s);
     return static_cast<double>(load) / std::max(taken, 1e-6);
   };

@@ -26,7 +26,7 @@ offered_plan outbox::offer(const std::shared_ptr<const plan>& p) {
       promised.set_value(encode(*p, id));
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      plans_.erase(p.get());
+      plans_.erase(p.get()); // first: the next offer of the plan begins anew
       promised.set_exception(std::current_exception());
     }
   for (const entry& e : dead) // now: it stays known which workers have the weights that the new plan has, too

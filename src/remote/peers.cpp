@@ -116,6 +116,7 @@ void peers::state::add(const std::string& address, wish w) {
       peer& p = all[address];
       over = p.link;
       if (over) {
+        // Under the lock of `make_room`, which closes a link that looks idle.
         ++over->pulls;
         over->active = clock::now();
       } else {

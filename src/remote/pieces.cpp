@@ -40,6 +40,7 @@ size_t piece_source::size() const {
 piece piece_source::answer(const piece_request& wanted) const {
   tensor bytes = find(wanted.key);
   const int64_t total = bytes.defined() ? bytes.bytes() : 0;
+  // The numbers are the other end's: sums of them could overflow.
   const bool inside = wanted.offset >= 0 && wanted.bytes > 0 && wanted.bytes <= largest_piece &&
                       wanted.offset <= total && wanted.bytes <= total - wanted.offset;
   if (!inside)

@@ -105,7 +105,7 @@ void conversation::install(const bound_plan_ptr& bound, device_index self) {
   const offered_plan offered = host_->offer(bound->source);
   {
     const std::lock_guard lock(mutex_);
-    installing_[bound->id];
+    installing_[bound->id]; // before the install is sent: its answer may come at once
   }
   host_->send(remote::install{.device = index_,
                               .plan = offered.id,
@@ -261,6 +261,7 @@ void conversation::took(const sent_chunk_ptr& chunk, size_t i, const sent_value&
                         const failure& why) {
   moved_value& value = *chunk->work.downloads[i];
   if (kept.from == origin::kept) {
+    // Even if the value is of no use here: its end tells the host not to keep it.
     const auto where = std::make_shared<kept_value>(host_, chunk->wanted[i].key, kept.type, kept.dims, kept.size);
     if (!why.failed())
       value.fill_away(where, std::move(host),
@@ -338,7 +339,7 @@ void conversation::fetch(const device_tensor& value, const fetch_done& done) {
     take(std::move(told->value), {value->type(), &value->dims()}, host->values(),
          [=](tensor taken, const failure& failed) {
            if (is_pulled)
-             host->send(release{{key}});
+             host->send(release{{key}}); // it was kept for this pull alone
            done({.value = std::move(taken), .code = failed.code, .message = failed.message});
          });
   };

@@ -47,6 +47,7 @@ session_service::served_chunk_ptr session_service::make_chunk(const run_chunk& o
     fail(errc::invalid_input, "chunk {} comes with a wrong number of values", order.chunk);
   if (order.slot >= max_slots)
     fail(errc::invalid_input, "slot {} is beyond the limit of {}", order.slot, max_slots);
+  // `local` puts the session's number above these bits.
   if (order.execution >> 40 != 0)
     fail(errc::invalid_input, "execution {} is numbered too high", order.execution);
   chunk->at = {order.execution, order.device};

@@ -127,6 +127,7 @@ void session_installs::retire(const remote::retire& order) {
   if (!found->second)
     fail(errc::invalid_input, "bound plan {} is retired before it is installed", order.bound_plan);
   std::erase_if(retired_, [](const auto& entry) { return entry.second.expired(); });
+  // Chunks may still run by the plan. Its number is free again when the last of them has ended.
   retired_[found->first] = found->second;
   old = std::move(found->second);
   lent_.erase(found);

@@ -23,6 +23,7 @@ bool session_memory::take(uint32_t device, const bound_plan& bound, device_index
     uint64_t seen = 0;
     {
       const std::lock_guard lock(waking_);
+      // Before the question: memory that comes back between the question and the wait would not wake this thread.
       seen = changes_;
     }
     bool waits = false;

@@ -96,6 +96,7 @@ tensor from_blob(dtype type, shape dims, const tensor& blob) {
 
 hash128 content_proof(const hash128& challenge, const tensor& blob) {
   content_hasher h;
+  // Names of contents are hashes by the same function: a proof must never be one of them.
   h.add("proof");
   h.add(challenge);
   h.add_block({blob.data<std::byte>(), static_cast<size_t>(blob.bytes())}, challenge);

@@ -64,6 +64,7 @@ std::vector<hash128> weight_loader::load_from_here(wire::decoded_plan& p, device
     take(content, bytes);
     std::erase(missing, content);
   }
+  // Without a proof: every session may use what the owner's models have.
   if (shared_.models && !missing.empty())
     for (const auto& [content, bytes] : shared_.models->find(missing)) {
       take(content, shared_.weights.share(content, bytes));
