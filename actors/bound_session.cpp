@@ -121,6 +121,7 @@ run_result bound_session::run(named_tensors inputs, run_options options) {
   try {
     result = state_->model.state_->run(std::move(inputs), std::move(options), std::move(carried), made);
   } catch (const error& e) {
+    // A run that was given all bound inputs does not depend on lost values.
     if (!begins && e.code() == errc::device_lost)
       state_->go_back();
     throw;

@@ -111,6 +111,7 @@ identity make_ca() {
 
 identity make_member(const std::string& name, int days, const identity& ca) {
   const long last = days * seconds_a_day;
+  // A certificate that has expired already, as tests want it, still begins before it ends.
   identity member = new_identity(name, std::min(0L, 2 * last) - clock_difference, last);
   X509* const c = member.certificate.get();
   X509* const issuer = ca.certificate.get();

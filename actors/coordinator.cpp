@@ -134,6 +134,7 @@ void coordinator_state::tell(Event&& event) {
 void coordinator_state::carry_out_all() {
   const bool ends = closing_ && machine_->idle();
   if (ends)
+    // Its orders, to retire plans, go out with the commands below.
     machine_->close();
   do {
     machine_->take_commands(commands_);
@@ -203,6 +204,7 @@ void coordinator_state::leave(const device_leaves& leaving) {
 void coordinator_state::start_run(const pending_run_ptr& run) {
   if (run->cancelled)
     return run->result.fail({errc::cancelled, "the run was cancelled"});
+  // Before it is planned: no message tells of a device that another session has lost and whose actor hangs.
   notice_lost_devices();
   runs_.emplace(run->request->ticket, run);
   tell([&](session_machine& m) { m.start_run(run->request); });

@@ -106,7 +106,7 @@ void install(pointer self, const install_plan& request) {
     state.owned->install(request.bound, request.self);
     state.installed.insert(request.bound->id);
   });
-  ++state.health->progress;
+  ++state.health->progress; // also if it failed: an error is an answer
   const bool lost = why.code == errc::device_lost && why.failed();
   answer(self, sender_of(self), plan_installed{request.bound->id, request.self, std::move(why)});
   if (lost)

@@ -188,6 +188,7 @@ private:
     if (lives)
       caf::send_as(agent_, device_, std::forward<Message>(m));
     else
+      // The answer that `add` has just noted came too late for the first `lose`.
       waiting_->lose(lost(info_));
   }
 

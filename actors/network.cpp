@@ -56,6 +56,7 @@ network::network(const host_credentials& who) : state_(std::make_unique<state>()
 }
 
 network::~network() {
+  // First: it hands connections to the node.
   state_->at.reset();
   if (state_->door)
     caf::anon_send_exit(state_->door, caf::exit_reason::user_shutdown);

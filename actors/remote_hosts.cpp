@@ -155,6 +155,7 @@ void remote_hosts::connect(const host_address& host, const std::vector<std::stri
   client->news().on_memory_wanted([this, raw = client.get()](uint32_t device, int64_t bytes) {
     runtime_.claim_memory(raw->devices()[device], bytes);
   });
+  // Last: if the link has ended by now, this is called at once and takes out the devices that have joined above.
   client->on_end([this, raw = client.get()](const std::string& why) { lose(raw, why); });
 }
 

@@ -14,6 +14,7 @@ std::chrono::nanoseconds look_interval(std::chrono::milliseconds limit) {
 bool silence_watch::is_silent(const device_health& health, bool has_work, clock::time_point now,
                               std::chrono::milliseconds limit) {
   const uint64_t progress = health.progress;
+  // An idle device answers nothing, so silence begins when it gets work.
   if (!had_work_ || progress != progress_)
     since_ = now;
   had_work_ = has_work;

@@ -21,6 +21,7 @@ worker::worker(worker_options options)
   service.connect_peer = [this](const std::string& address) { return connect_peer(address); };
   service_ = std::make_shared<remote::host_service>(std::move(lent), std::move(service));
   exposed_ = network_.exposes(options_.host);
+  // A caller may come while the worker ends.
   const auto accept = [weak = std::weak_ptr(service_)](const remote::frame& hello, const remote::link_ptr& link) {
     const auto lending = weak.lock();
     if (!lending)

@@ -45,6 +45,7 @@ void gate::accept_some() {
     file_descriptor fd = accept_one(listening_.get());
     const bool out_of_descriptors = fd.get() < 0 && (errno == EMFILE || errno == ENFILE);
     if ((fd.get() >= 0 && visitors_.size() >= max_unshaken) || (out_of_descriptors && !visitors_.empty()))
+      // The oldest, not the newest: strangers who keep connections open do not keep members out.
       visitors_.pop_front();
     else if (out_of_descriptors)
       std::this_thread::sleep_for(std::chrono::milliseconds(20)); // the queue stays as it is, and poll returns at once

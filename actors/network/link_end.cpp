@@ -312,6 +312,7 @@ link_end link_ends::spawn(const caf::node_id& other) {
     book_->ends[made.actor.id()] = {made.actor.address(), other};
     ++book_->links[other];
   }
+  // After the entry: if the actor has ended already, this is called at once, and must find it.
   made.actor->attach_functor([known = book_, id = made.actor.id(), other] {
     const std::lock_guard lock(known->mutex);
     known->ends.erase(id);
