@@ -7,6 +7,7 @@ device_profile known_profile(const device_info& device, std::span<const measured
   for (const measured_profile& m : kept)
     if (m.device == key_of(device)) {
       const device_profile refined = refine(known, m);
+      // Another host states what it has measured of its own device. Times of nodes hold for like devices of any host.
       if (is_remote(device))
         known.measured = refined.measured;
       else

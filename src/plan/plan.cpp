@@ -174,6 +174,7 @@ chunk_assignment place_and_insert(graph& g, plan& p) {
   for (const node& n : g.nodes)
     names.push_back(n.name);
   split_transfers(g, p.placement, p.devices);
+  // Before layouts: CPUs have channels-last kernels for float32 and none for float16.
   widen_floats(g, p.placement, p.devices);
   assign_layouts(g, p.placement, p.devices);
   p.inserted = find_inserted(g, names);
@@ -354,10 +355,12 @@ std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& progra
   std::shared_ptr<plan> p = compile(prepared, devices, own);
   if (row_of(options.policy).or_single && !options.saved && devices.size() > 1)
     p = better_than_single(std::move(p), prepared, devices, own);
+  // Both as given, pins for bodies included: the plan is made again from these.
   p->given = program;
   p->options = options;
   plan_bodies(*p, devices, options);
   if (options.saved)
+    // The file may have been edited by hand.
     verify(*p);
   p->key = plan_key(hash_of(*program), devices, options);
   return p;

@@ -57,8 +57,8 @@ void bind_capacities(arena_layout& l, const bindings& capacities, const slot_fla
     check_view(p, l.segment, static_cast<value_id>(v), l.dims);
 }
 
-/// Shapes that are equal only if dims are equal in every binding: a dim that varies is stood for by its slot, below
-/// zero.
+/// Returns shapes that are equal only if dims are equal in every binding: in place of a dim that varies they have its
+/// slot, below zero.
 std::vector<shape> identities(const arena_layout& l, const slot_flags& flags) {
   const plan& p = *l.source;
   std::vector<shape> shapes = l.dims;

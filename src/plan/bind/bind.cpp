@@ -62,6 +62,7 @@ bound_plan_ptr bind_in(const arena_layout_ptr& layout, const bindings& values) {
   b->layout = layout;
   b->values = values;
   const slot_values slots = evaluate_dims(*b->source, b->segment, values);
+  // Before shapes: its errors name the node and its operands, and not a value that follows from them.
   check_operands(*b->source, b->segment, values);
   if (!bind_shapes(*b, slots))
     return nullptr;

@@ -17,6 +17,7 @@ void shrink(std::vector<int64_t>& budgets, const std::vector<device_info>& devic
     if (needed[d] <= devices[d].memory_bytes)
       continue;
     const double ratio = static_cast<double>(devices[d].memory_bytes) / static_cast<double>(needed[d]);
+    // By a fiftieth at least: with a ratio near 1, the rounds would end before anything is placed elsewhere.
     budgets[d] = static_cast<int64_t>(static_cast<double>(budgets[d]) * std::min(ratio, 0.98));
   }
 }

@@ -44,9 +44,9 @@ std::vector<dim> numbers_of(const std::vector<dim>& dims, const bindings& values
   return numbers;
 }
 
-/// Values under which inference refuses what some values do not fit: primes that models are unlikely to have among
-/// their own numbers (halved and doubled again, they are not what they were) do not equal each other, and nothing is at
-/// least what ones are not.
+/// Returns two sets of values; inference that passes with both is taken to pass with any. The first are different
+/// primes: no two dims are equal by chance, models are unlikely to have such numbers, and halved and doubled again a
+/// prime is not what it was. The second are ones: they show what must be at least 2.
 std::array<bindings, 2> draw_values(const plan& p) {
   std::array<bindings, 2> drawn;
   int64_t last = 1000;

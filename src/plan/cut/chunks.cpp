@@ -26,6 +26,7 @@ public:
     for (node_id n = 0; n < static_cast<node_id>(program_.nodes.size()); ++n)
       by_segment[segments_.of_node[n]].push_back(n);
     for (const auto& nodes : by_segment) {
+      // A segment has an arena of its own: what an earlier one has uploaded or made is not in it.
       std::fill(open_.begin(), open_.end(), none);
       last_ = open_;
       uploaded_.clear();
@@ -60,6 +61,7 @@ private:
       const chunk_id awaited = v == no_value ? none : awaited_chunk(n, v);
       if (awaited == none)
         continue;
+      // A device's chunks end in their order, so a wait for its newest chunk is a wait for all before.
       const auto it = waited_.find(pair_key(placement_[n], chunks_[awaited].device));
       if (it == waited_.end() || it->second < awaited)
         return true;
@@ -79,6 +81,7 @@ private:
     chunk_of_[n] = id;
     chunks_[id].nodes.push_back(n);
     add_uploads(n, id);
+    // A value leaves when its whole chunk has ended, so the chunk ends where another device waits for one.
     if (add_downloads(n, id) && given_.empty())
       open_[device] = none;
   }

@@ -95,6 +95,7 @@ private:
     // The sooner the first piece is there, the sooner the target has something to do.
     const int64_t shortest = round_up(length / 4, piece_alignment);
     for (int64_t begin = 0, step = shortest, end = 0; begin < size; begin = end, step = std::min(2 * step, length)) {
+      // What would be left as a piece shorter than the first joins the last one.
       end = size - begin < step + shortest ? size : begin + step;
       const std::string name = fmt::format("{}/piece_{}", base, pieces.size());
       const value_id from = number(name + "/begin", begin), to = number(name + "/end", end);

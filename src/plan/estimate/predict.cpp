@@ -44,6 +44,7 @@ public:
     for (chunk_id id = 0; id < chunks_.size(); ++id) {
       if (chunks_[id].segment != segment) {
         segment = chunks_[id].segment;
+        // A segment is bound, and its chunks are sent, when all of the one before has ended.
         lanes_.assign(devices_.size(), device_lanes(result_.makespan_s));
       }
       play(id);
@@ -75,6 +76,8 @@ private:
       start = own.net_in.take(start, c.net_in_s);
     double begin = std::max({start, l.work.free_s, l.outs[1]});
     if (in_beside) {
+      // `find_lifetimes` keeps memory for this: uploads of a chunk may come while the chunk before works, so after the
+      // work of the one before that, and after the downloads of the one before both.
       begin = std::max({start, l.in.free_s, l.works[1], l.outs[2]});
       start = l.in.take(begin, c.in_s);
     }

@@ -219,7 +219,7 @@ chunk_assignment include_inserted(const graph& g, const std::vector<bool>& inser
     else if (n > 0 && placement[n - 1] == placement[n])
       all[n] = all[n - 1];
   }
-  // What stands at the beginning of its device's nodes serves what is after it.
+  // A node before all others of its device serves the ones that follow.
   for (size_t n = all.size(); n-- > 0;)
     if (all[n] == nowhere)
       all[n] = all[n + 1];

@@ -129,6 +129,7 @@ placement_problem::placement_problem(const graph& program, std::span<const devic
       std::find_if(order_.begin(), order_.end(), [&](device_index d) { return in_process_memory(devices[d]); });
   host_ = here == order_.end() ? order_.front() : *here;
   for (device_index d = 0; d < devices.size(); ++d) {
+    // Equal GPUs share one table of the nodes that they can run.
     device_index same = 0;
     while (same < d && !(devices[same].gpu == devices[d].gpu))
       ++same;
