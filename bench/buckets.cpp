@@ -2,7 +2,8 @@
 //
 //   bench_buckets DEVICE MODEL.onnx NAME=VALUE[+]… [STEPS]
 //
-// Prints the median run inside a bucket, and how much longer those took that opened one: median and worst.
+// Prints the median run inside a bucket, and by how much the runs that opened a bucket were longer: the median and the
+// worst.
 #include "bench/growing_dims.hpp"
 #include "bench/models.hpp"
 

@@ -1,5 +1,5 @@
-// What `strategy::automatic` takes beside the best of all that it could have taken, measured: first all predictions,
-// then all measurements.
+// Compares what `strategy::automatic` chooses with the best of all that it could have chosen, as measured: first all
+// predictions, then all measurements.
 //
 // Usage: bench_choices MODEL fp32|fp16 DEVICE[,DEVICE…] [DIM=VALUE…]      devices as in `engine_options::devices`
 //
@@ -71,8 +71,8 @@ struct candidate {
   std::vector<double> latencies = {}, rates = {};
 };
 
-/// What all candidates of an engine reach, by name; those that are not possible are left out. All of them in turns,
-/// medians.
+/// Returns what each candidate of an engine reaches, by name, without those that are not possible. Candidates take
+/// turns; the figures are medians.
 std::map<std::string, measured> measure_all(engine& e, const job& j, const std::vector<strategy_choice>& choices) {
   std::vector<candidate> candidates;
   for (const strategy_choice& c : choices)

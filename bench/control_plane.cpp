@@ -14,8 +14,8 @@
 //   memory    by worker: of this process (in memory: of both sides)
 //   links     between workers: after all have joined and been used one by one, and after the run over all of them
 //
-// Last, the power of the number of workers with which each grows: 0 for what does not, 1 for what each worker adds its
-// share to.
+// Last, the power of the number of workers with which each figure grows: 0 for a figure that does not grow, 1 for one
+// to which each worker adds its share.
 #include "bench/models.hpp"
 #include "device/null_device.hpp"
 #include "support/certificate_folder.hpp"
@@ -55,7 +55,7 @@ double resident_kb() {
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1024;
 }
 
-/// A chain of operators: round-robin puts one on each of as many devices.
+/// A chain of operators, which round-robin places one by one on as many devices.
 built_model chain_of(size_t length) {
   model_builder m;
   variable v = m.input("x", dtype::float32, {4});
@@ -64,7 +64,7 @@ built_model chain_of(size_t length) {
   return finish(m, {v});
 }
 
-/// What was measured with so many workers.
+/// What was measured with one number of workers.
 struct row {
   size_t workers = 0;
   double last_join_ms = 0, message_us = 0, first_ms = 0, later_ms = 0;
@@ -165,7 +165,7 @@ row measure_over_tls(size_t workers) {
   return measure(e, workers, join, [&] { return connections_to(ports) - workers; });
 }
 
-/// Measures in a process of its own: what one has left behind does not disturb the next.
+/// Measures in a process of its own, so that the remains of one measurement do not disturb the next.
 row measure_apart(row (*measure_with)(size_t), size_t workers) {
   int ends[2];
   if (pipe(ends) != 0)
@@ -232,7 +232,7 @@ void report(const char* title, size_t most, row (*measure_with)(size_t)) {
   }
   if (rows.size() < 3)
     return;
-  rows.erase(rows.begin()); // one worker is no cluster
+  rows.erase(rows.begin()); // one worker is not a cluster
   fmt::print("{:>8}", "power");
   for (const column& c : columns)
     fmt::print(" | {:.2f}", power_of(rows, c.value));

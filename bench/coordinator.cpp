@@ -1,4 +1,4 @@
-// What the actors cost: null devices, so all the time is the engine's own.
+// What the actors cost: the devices are null devices, so the engine takes all the time.
 //
 //   call      one cached plan of one chunk on one null device: from call to result
 //   fan-out   10,000 chunks over 4 null devices, 100 chains side by side

@@ -1,10 +1,10 @@
-// What the first requests of a stream get: requests a second over the first 40 and over all, from the first one on,
-// with plans, kernels and shares as they come. Prints one line of JSON.
+// How fast the first requests of a stream are answered: requests a second over the first 40 and over all, from the
+// first one on, while plans, kernels and shares are made. Prints one line of JSON.
 //
 //   bench_first_requests DEVICE[,DEVICE…] STRATEGY MODEL.onnx fp32|fp16 REQUESTS IN_FLIGHT [--prepare] NAME=VALUE…
 //
-// STRATEGY is one that `troupe run --strategy` knows. --prepare: `session::prepare` comes first, and counts
-// for itself. For what a user meets first, delete the cache of kernels before; `bench/several_gpus` does.
+// STRATEGY is one that `troupe run --strategy` knows. --prepare: `session::prepare` comes first and is timed by itself.
+// For the figures that a user sees first, delete the cache of kernels before; `bench/several_gpus` does.
 #include "bench/models.hpp"
 #include "strategy/replica_sets.hpp"
 

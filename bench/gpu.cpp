@@ -59,7 +59,7 @@ void bench_transfers(engine& e) {
   fmt::print("download of 1 GiB            {:8.1f} GB/s\n", 4e-3 * static_cast<double>(count) / us);
 }
 
-/// The first GPU, with and without queues of their own for copies.
+/// The first GPU, with and without separate queues for copies.
 class queue_choice {
 public:
   queue_choice(const std::shared_ptr<const vulkan::instance>& gpus, vulkan::lane_queues queues)
@@ -83,7 +83,7 @@ private:
 
 constexpr int64_t overlap_dim = 4096; // 64 MiB a matrix, about 5 ms a product on a large GPU
 
-/// Runs in flight together whose copies and work take about as long.
+/// Runs that are in flight together; their copies and their work take about as long.
 double time_in_flight(queue_choice gpu) {
   constexpr int runs = 40, in_flight = 4;
   model_builder m;
@@ -125,7 +125,7 @@ double time_alone(queue_choice gpu) {
   return time_runs(gpu.load(finish(m, outputs)), inputs, 20) * 1e-3;
 }
 
-/// What queues of their own for copies gain.
+/// What separate queues for copies gain.
 void bench_overlap(const std::shared_ptr<const vulkan::instance>& gpus) {
   const auto compare = [&](const char* what, double (*time)(queue_choice)) {
     const double one = time({gpus, vulkan::lane_queues::one}), several = time({gpus, vulkan::lane_queues::own});

@@ -1,5 +1,5 @@
-// Several GPUs in one process: what moves between two of them, and how far branches of one model overlap on all of
-// them.
+// Several GPUs in one process: how fast a value goes from one to another, and how far branches of one model overlap on
+// all of them.
 //
 // Usage: bench_gpu_transfers [device…]      default vulkan:0 vulkan:1
 #include "bench/models.hpp"
@@ -59,7 +59,7 @@ void bench_transfer(engine& e, int64_t bytes, bool both) {
              static_cast<double>(bytes) / us * 1e-3);
 }
 
-/// A value goes to and fro between two GPUs, a short kernel at each end; `how`: what is said of the engine.
+/// A value goes to and fro between two GPUs, with a short kernel at each end; `how` describes the engine.
 void bench_hops(engine& e, int64_t bytes, std::string_view how) {
   constexpr int hops = 1000;
   model_builder m;

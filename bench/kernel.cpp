@@ -106,11 +106,11 @@ private:
     return done(m_.call("Gemm", {a, b, c}), flops);
   }
 
-  /// Each product waits for the one before: it is of its result or, if that has another number of columns than a
-  /// product has depths, adds it.
+  /// Each product waits for the one before it: it multiplies that one's result or, if the numbers of columns and depths
+  /// differ, adds it.
   built_model row_of_products(const std::vector<int64_t>& n, int64_t count) const {
     model_builder m;
-    // Results are as large as what is multiplied: elements of -0.5 to 0.5 have a variance of 1 / 12.
+    // Results are about as large as the operands: elements of -0.5 to 0.5 have a variance of 1 / 12.
     const float size = std::sqrt(12.f / static_cast<float>(n[2]));
     const variable a = m.input("a", type_, to_symbolic(shape{n[0], n[2]})),
                    b = m.constant(random_tensor(type_, {n[2], n[1]}, 0, size));
@@ -164,13 +164,13 @@ private:
     return done(y, 4.0 * static_cast<double>(n[0] * n[3]) * static_cast<double>(n[2] + 1));
   }
 
-  /// Rows behind an RMS norm.
+  /// Rows after an RMS norm.
   variable normed_rows(const std::vector<int64_t>& n) {
     return m_.call("RMSNormalization", {given("x", {1, n[0], n[1]}), m_.constant(random_tensor(type_, {n[1]}))});
   }
 
-  /// A product by constant weights, packed in blocks of n[2] or, if that is 0, of floats. No two are equal, or they
-  /// would be one.
+  /// A product by constant weights, packed in blocks of n[2] or, if that is 0, of floats. No two have equal weights:
+  /// equal ones would be merged.
   variable weighted(const variable& x, const std::vector<int64_t>& n, int64_t columns) {
     const int64_t k = n[1], block = n[2];
     ++products_;
@@ -224,7 +224,7 @@ private:
   named_tensors inputs_;
 };
 
-/// One alternative: an engine whose GPU runs the kernels that are the i-th best, if there are so many.
+/// One alternative: an engine whose GPU runs the i-th best kernel of each call, or the last one if there are fewer.
 class alternative {
 public:
   alternative(const std::shared_ptr<const vulkan::instance>& gpus, uint32_t gpu, uint32_t i)
@@ -248,8 +248,8 @@ public:
 
   void forget_times() { samples_.clear(); }
 
-  /// Runs the call and notes its time. For all that is measured: after work that keeps the GPU busy, or its clocks
-  /// would fall.
+  /// Runs the call and notes its time. It is called after work that keeps the GPU busy, since the clocks of an idle GPU
+  /// fall.
   void time(const measured_call& call) {
     samples_.push_back(call.longer ? (busy(*longer_, call) - busy(*model_, call)) / static_cast<double>(call.more)
                                    : longest_node(call));
@@ -309,7 +309,7 @@ void time_alternatives(std::span<const std::unique_ptr<alternative>> all, const 
   constexpr int rounds = 25;
   constexpr std::chrono::milliseconds warm_up{1000}; // clocks of a process's first second are low
   size_t count = 0;
-  do { // the last alternative stands for all that do not exist
+  do { // the last alternative is used for all that do not exist
     all[count]->load(call);
     all[count]->time(call);
     ++count;

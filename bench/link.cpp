@@ -38,7 +38,7 @@ double median(std::vector<double> times) {
   return times[times.size() / 2];
 }
 
-/// A link whose other end answers each frame by an empty one.
+/// A link whose other end answers each frame with an empty one.
 class pair_of_hosts {
 public:
   pair_of_hosts(const host_credentials& worker, const host_credentials& session) : far_(worker), near_(session) {
@@ -56,8 +56,7 @@ public:
   }
   ~pair_of_hosts() { link_->close(); }
 
-  /// Sends frames for so long, `in_flight` at a time; returns how many a second were answered, and notes each round
-  /// trip.
+  /// Sends frames for a time, `in_flight` at once; returns how many a second were answered, and notes each round trip.
   double frames_a_second(size_t bytes, size_t in_flight, double seconds, std::vector<double>* times = nullptr) {
     const auto start = clock_type::now();
     size_t sent = 0, first = answers_;

@@ -1,6 +1,5 @@
 // Four GPUs, one of which dies at a seeded moment: every run must give the right result from the others, and the engine
-// must say which GPU was lost. Prints where the moments fell. Four instances of GPU 0 stand for four GPUs, so any
-// machine will do.
+// must say which GPU was lost. Prints where the moments fell. The four are instances of GPU 0, so any machine will do.
 //
 // Usage: bench_losses [engines] [seed]      default 500 1
 #include "bench/models.hpp"
@@ -44,8 +43,8 @@ bool is_right(const tensor& result) {
   return std::all_of(values.begin(), values.end(), [](float v) { return v == added; });
 }
 
-/// What is wrong with the runs of one engine whose GPU `victim` dies at `lose_at`; empty if nothing is. `phase` says
-/// what the moment met.
+/// Returns what is wrong with the runs of one engine whose GPU `victim` dies at `lose_at`; empty if nothing is. `phase`
+/// gets what the engine was doing at that moment.
 std::string run_engine(const std::shared_ptr<const vulkan::instance>& instance, size_t victim, uint64_t lose_at,
                        std::string& phase) {
   engine e = make_engine({.devices = {}}, {.custom_devices = gpus(instance, victim, lose_at)});

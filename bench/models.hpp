@@ -1,4 +1,4 @@
-// What the benchmarks share: inputs, times.
+// Inputs and times that the benchmarks share.
 #pragma once
 
 #include "actors/engine_access.hpp"
@@ -63,7 +63,7 @@ named_tensors ramp_inputs(const session& s, Make&& make, DimsOf&& dims_of) {
   return all;
 }
 
-/// Returns what arguments "DIM=VALUE" say.
+/// Returns the values that arguments "DIM=VALUE" give.
 inline bindings dims_of(std::span<char* const> arguments) {
   bindings dims;
   for (const std::string text : arguments) {

@@ -1,10 +1,10 @@
-// What runs cost whose dims are new: the first run of a process, then one run of each size in random order, then all of
+// What a run with new dims costs: the first run of a process, then one run of each size in random order, then all of
 // them again.
 //
 //   bench_new_sizes DEVICE MODEL.onnx later|now fp32|fp16 COUNT NAME=VALUE|NAME=FIRST..LAST[/STEP]…
 //
-// Draws COUNT sizes, each once; if there are no more of them, all. For a first run as a user has it, delete the cache
-// of kernels before.
+// Draws COUNT sizes, each once; if there are not as many, all. For a user's first run, delete the cache of kernels
+// before.
 #include "base/seeded_random.hpp"
 #include "bench/models.hpp"
 #include "cli/size_range.hpp"

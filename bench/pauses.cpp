@@ -1,4 +1,5 @@
-// What a pause before a run costs it: devices that idle lower their clocks, and a device that waits for others idles.
+// What a pause before a run costs that run: idle devices lower their clocks, and a device that waits for others is
+// idle.
 //
 // Usage: bench_pauses MODEL DEVICE [DIM=VALUE…]
 //

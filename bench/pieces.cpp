@@ -1,5 +1,5 @@
-// What moving tensors in pieces costs by itself: a link in memory, two threads, each byte copied into a frame and out
-// of it.
+// What it costs by itself to move tensors in pieces: a link in memory, two threads, each byte copied into a frame and
+// out of it.
 //
 //   pull   tensors of some size side by side, 256 MiB in all: one way, or at both ends at once
 //   copy   a memcpy of one thread, for comparison
@@ -40,7 +40,7 @@ public:
   }
   ~pieces() { pair_.stop(); }
 
-  /// Pulls everything at that many ends at once.
+  /// Pulls everything, at one end or at both.
   void run(size_t ends) {
     left_ = ends * contents_.size();
     for (size_t i = 0; i < contents_.size(); ++i)

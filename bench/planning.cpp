@@ -1,5 +1,5 @@
-// What planning costs the host, on GPUs that need not be there: plans, bindings and kernel choice are the host's work
-// alone. Recording, which a new bucket costs besides, is not in it (bench_buckets).
+// What planning costs the host, for GPUs that need not exist: plans, bindings and the choice of kernels are the host's
+// work alone. Recording, which a new bucket costs in addition, is not included (bench_buckets).
 //
 //   bench_planning MODEL.onnx [NAME=VALUE…] [STEPS]
 //
@@ -99,7 +99,7 @@ public:
   }
 
 private:
-  /// What a device keeps of a program, without the GPU.
+  /// The part of a device's program that needs no GPU.
   struct program {
     std::vector<launch_list> choices;
     vulkan::parameter_table table;
@@ -135,7 +135,7 @@ double median_ms(F&& f) {
   return median(std::move(samples));
 }
 
-/// Prints what stands between a file and its plan.
+/// Prints the time of each step from a file to its plan.
 void print_planning(const char* file) {
   graph source;
   const double load = median_ms([&] { source = load_model(file); });
@@ -150,7 +150,7 @@ void print_planning(const char* file) {
                    median_ms([&] { make_plan(program, devices(gpus), {.policy = row.policy}); }));
 }
 
-/// Prints what a run costs whose plan is there: inputs checked, keys made, plan found.
+/// Prints what a run with a cached plan costs: checking inputs, making keys, finding the plan.
 void print_hit(const char* file, const bindings& values) {
   session_plans plans(make_model(load_model(file), {}, 0), devices(1));
   const named_tensors inputs = inputs_of(make_model(load_model(file), {}, 0)->inputs, values);

@@ -1,4 +1,4 @@
-// What callers of the C++ library wait for a run, to be compared with Python's (bench/python_overhead):
+// How long callers of the C++ library wait for a run, to be compared with Python's (bench/python_overhead):
 //
 //   bench_run_calls MODEL DEVICE BATCH THREADS SECONDS
 //

@@ -57,7 +57,7 @@ auto pick(const Choices& from, seeded_random& random) {
   return from[random.below(static_cast<uint32_t>(from.size()))];
 }
 
-/// What parameters of random graphs are drawn from.
+/// The values from which parameters of random graphs are drawn.
 struct parameter_sets {
   std::vector<double> ccr, heterogeneity;
   std::vector<uint32_t> devices;

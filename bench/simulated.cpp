@@ -1,4 +1,4 @@
-// What simulations say beside what happens: a grid of settings, first all predictions, then all measurements.
+// Compares simulations with measurements on a grid of settings: first all predictions, then all measurements.
 //
 // Usage: bench_simulated predict GRID PREDICTIONS
 //        bench_simulated measure GRID PREDICTIONS RESULTS [ROUNDS]

@@ -1,5 +1,5 @@
-// How long simulations take: a chain over 10,000 virtual devices, node by node, from a thousand chunks to a million;
-// planning apart.
+// How long simulations take: a chain over 10,000 virtual devices, node by node, from a thousand chunks to a million,
+// without the time of planning.
 //
 // Usage: bench_simulation [CHUNKS…]      (default 1000 10000 100000 1000000)
 #include "troupe/simulation.hpp"

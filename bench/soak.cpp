@@ -1,5 +1,5 @@
-// Many small requests from several threads through a session's queue, with dynamic batching; then twice as many as it
-// can serve.
+// Many small requests from several threads through a session's queue, with dynamic batching; then requests at twice the
+// rate that it can serve.
 //
 // Usage: bench_soak [requests [threads [device…]]]      default 1000000 8 cpu
 //
@@ -52,7 +52,7 @@ double resident_mib() {
   return 0;
 }
 
-/// What became of requests. Callbacks run one after the other, so only `done` is shared.
+/// Outcomes of requests. Callbacks run one after the other, so only `done` is shared.
 struct tally {
   std::atomic<int64_t> done = 0;
   int64_t good = 0, late = 0, wrong = 0, disordered = 0;

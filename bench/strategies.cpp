@@ -1,5 +1,5 @@
-// Strategies beside one device, in turns, with inputs and outputs in the host's memory: what part of the ideal they
-// reach.
+// Compares strategies with one device, in turns, with inputs and outputs in the host's memory: what part of the ideal
+// they reach.
 //
 // Usage: bench_strategies MODEL ROWS fp32|fp16 DEVICE…
 //

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<int64_t, 5> units{3, 3, 2, 2, 2};
 
-/// Returns a model of products of so many thousand rows each.
+/// Returns a model of products with the given thousands of rows.
 troupe::built_model products() {
   troupe::model_builder m("products");
   const troupe::variable weights = m.constant(troupe::tensor(troupe::dtype::float32, {512, 512}));

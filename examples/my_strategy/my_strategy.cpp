@@ -5,7 +5,7 @@
 // load stays on the first device and the others stay cold; `--strategy work-stealing`, for comparison, keeps all
 // devices busy whatever the load.
 //
-// It has no state: what it needs to know of a stream, troupe says.
+// It has no state: troupe tells it all that it needs to know of a stream.
 #include <troupe/strategy.hpp>
 
 using namespace troupe;
