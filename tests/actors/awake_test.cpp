@@ -1,5 +1,4 @@
-// Which thread runs an actor that is woken: the sender's, or one that is lent to it; and that nothing is lost in
-// between.
+// Which thread runs an actor that is woken: the sender's, or one that is lent to it. No message may be lost in between.
 #include "actors/awake.hpp"
 #include "support/catch.hpp"
 
@@ -37,7 +36,7 @@ struct idle_counter {
 
   void send(run_on where) { send_here(actor, int32_t{1}, where); }
   caf::strong_actor_ptr address() const { return caf::actor_cast<caf::strong_actor_ptr>(actor); }
-  /// Waits until so many messages were handled.
+  /// Waits until that many messages have been handled.
   void await(int count) const {
     for (int i = 0; i < 10'000 && all.count < count; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -59,7 +58,7 @@ struct idle_counter {
 TEST_CASE("a message wakes an actor on the sender's thread", "[actors][A5]") {
   idle_counter c;
   c.send(run_on::sender);
-  c.send(run_on::lent); // nobody lends one
+  c.send(run_on::lent); // no thread is lent
   CHECK(c.all.on == std::vector(2, std::this_thread::get_id()));
 }
 
@@ -79,7 +78,7 @@ TEST_CASE("a message wakes an actor on the thread that is lent to it", "[actors]
     CHECK(other.all.on == std::vector{stranger});
 
     c.thread_of_other(run_on::lent);
-    c.thread_of_other(run_on::lent); // behind the first in the mailbox
+    c.thread_of_other(run_on::lent); // after the first in the mailbox
   }
   c.await(4); // the end of lending leaves the rest to the scheduler
   const std::lock_guard lock(c.all.mutex);

@@ -31,7 +31,7 @@ public:
       changed_.notify_all();
     };
   }
-  /// Waits until there are `count`; returns whether that came true.
+  /// Waits until there are `count`; returns whether there were in time.
   bool wait(size_t count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, 60s, [&] { return all_.size() >= count; });

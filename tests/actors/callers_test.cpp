@@ -1,4 +1,4 @@
-// Callers are answered, whatever has become of the actors: by an error if there is nothing else.
+// Callers are answered whatever has become of the actors: if there is no result, by an error.
 #include "actors/row_models.hpp"
 #include "support/bound_values.hpp"
 
@@ -11,7 +11,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// Returns what a call throws, by a thread of its own that may hang for ever; fails the test if it does.
+/// Returns the error that a call throws, on a thread of its own that may hang for ever; fails the test if it hangs.
 template <class Call>
 error end_of(Call call) {
   std::promise<error> ended;
@@ -25,7 +25,7 @@ error end_of(Call call) {
 
 } // namespace
 
-TEST_CASE("who asks a session whose engine is closed gets an error", "[actors][C11]") {
+TEST_CASE("a session whose engine is closed answers with an error", "[actors][C11]") {
   auto e = std::make_unique<engine>(engine_of({reference("a")}));
   const session plain = e->load(summing_model({2, 2}));
   const session queued = e->load(rows_apart(), {.strategy = strategy::work_stealing});

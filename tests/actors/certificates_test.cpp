@@ -64,7 +64,7 @@ TEST_CASE("certificates: keys that others may read are refused, their folder is 
              Contains("ca.key"));
 }
 
-TEST_CASE("certificates: wrong wishes are errors", "[actors][network]") {
+TEST_CASE("certificates: invalid requests are errors", "[actors][network]") {
   const certificate_folder keys({"a"});
   const auto refused = [&](const std::vector<std::string>& names, int days = 90) {
     return thrown_by([&] { actors::make_certificates({.folder = keys.path(), .names = names, .days = days}); });

@@ -30,7 +30,7 @@ tensor y_after(uint64_t steps) {
   return filled(three, -static_cast<float>(steps * (steps + 1) / 2));
 }
 
-/// Returns from where a call says that steps must be repeated; 0 if it does not.
+/// Returns the step from which a call says that steps must be repeated; 0 if it does not say so.
 template <class F>
 uint64_t repeated_after(F&& f, const std::string& words = {}) {
   try {
@@ -129,7 +129,7 @@ TEST_CASE("bound state goes on when there is a device again", "[actors][B7][C11]
   CHECK(same(step(sum), y_after(5)));
 }
 
-TEST_CASE("whoever fetches bound state that is lost is told where to repeat from", "[actors][B7][C11]") {
+TEST_CASE("a fetch of bound state that is lost says where to repeat from", "[actors][B7][C11]") {
   engine e(engine_of({reference("d"), reference("spare")}));
   bound_session sum = summing(e, 2);
   for (int n = 0; n < 3; ++n)
@@ -180,7 +180,7 @@ TEST_CASE("a checkpoint that cannot be made is told once, before the next step",
   CHECK(told == 1);
 }
 
-TEST_CASE("a decoder over hosts says the same though workers are killed", "[actors][remote][B7][C11]") {
+TEST_CASE("a decoder over hosts gives the same though workers are killed", "[actors][remote][B7][C11]") {
   const auto weights = std::filesystem::temp_directory_path() / fmt::format("troupe_checkpoint_{}", getpid());
   const std::vector<std::string> lent{"--devices", "cpu", "--weights", weights.string()};
   auto one = std::make_unique<worker_process>(lent), two = std::make_unique<worker_process>(lent);

@@ -1,4 +1,4 @@
-// A choice that is made once for all who wait for it.
+// A choice that is made once, however many callers wait for it.
 #include "actors/choice_once.hpp"
 #include "support/catch.hpp"
 #include "support/thrown.hpp"
@@ -19,7 +19,7 @@ patience at_most(std::chrono::milliseconds limit) {
 
 } // namespace
 
-TEST_CASE("many who ask have one choice made", "[strategy][C10]") {
+TEST_CASE("many callers have one choice made", "[strategy][C10]") {
   choice_once<int> choice;
   CHECK_FALSE(choice.if_any());
   std::atomic<int> made = 0;
@@ -38,7 +38,7 @@ TEST_CASE("many who ask have one choice made", "[strategy][C10]") {
   CHECK(choice.if_any() == 1);
 }
 
-TEST_CASE("nobody waits for a choice beyond the limit or after a stop", "[strategy][C10][C11]") {
+TEST_CASE("no caller waits for a choice beyond the limit or after a stop", "[strategy][C10][C11]") {
   choice_once<int> choice;
   std::promise<void> go;
   const std::function<int()> slow = [ready = go.get_future().share()] {

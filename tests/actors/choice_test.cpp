@@ -49,7 +49,7 @@ TEST_CASE("callbacks and bound sessions go by the choice, too", "[strategy][C10]
   CHECK(o.result.outputs.at("next").values<float>()[5] == Approx(2 * one.values<float>()[5]));
 }
 
-TEST_CASE("a request that cannot be leaves the choice to the next", "[strategy][C10]") {
+TEST_CASE("an invalid request leaves the choice to the next", "[strategy][C10]") {
   engine e = references(2);
   const session s = e.load(rows_apart(), {.strategy = strategy::automatic});
   auto wrong = s.run_async({{"x", random_tensor({2, 5}, 1)}});

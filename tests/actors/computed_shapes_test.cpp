@@ -1,5 +1,5 @@
-// Operands that decide shapes and are computed: from dims by arithmetic that symbols cannot follow, or from data. The
-// same model with a constant in the operand's place is the oracle.
+// Operands that decide shapes and are computed, from dims by arithmetic that symbols cannot follow or from data. The
+// oracle is the same model with a constant in the operand's place.
 #include "support/bound_values.hpp"
 
 #include <cmath>

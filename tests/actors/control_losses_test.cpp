@@ -1,5 +1,5 @@
-// Devices that are lost while runs with control flow are in flight: what the bodies run on counts, not only the graph
-// around them.
+// Devices that are lost while runs with control flow are in flight: the devices of bodies count, not only those of the
+// graph around them.
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
 #include "support/deterministic_system.hpp"

@@ -35,7 +35,7 @@ graph idle_loop() {
   return b.g;
 }
 
-/// Each of the two values of a table by iteration: fails if the iteration is beyond it.
+/// Takes the value of a table of two by iteration; fails if the iteration is beyond the table.
 graph table_loop() {
   graph_builder b;
   const value_id n = b.input("n", {}, dtype::int64), table = b.input("table", {2}), x = b.input("x", {});
@@ -192,7 +192,7 @@ TEST_CASE("a body that fails ends the run with one error that names node and ite
   CHECK(values_of(s.run(inputs(2)).outputs.at("lookup.0")) == std::vector<float>{12}); // the session goes on
 }
 
-TEST_CASE("operands that are no condition and no trip count end the run with one error", "[actors][control][A14]") {
+TEST_CASE("operands that cannot be a condition or a trip count end the run with one error", "[actors][control][A14]") {
   graph_builder b;
   const value_id n = b.input("n", {dim::symbol("k")}, dtype::int64), x = b.input("x", {});
   for (const char* name : {"first", "second"}) // both are ready at once

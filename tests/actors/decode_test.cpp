@@ -1,5 +1,5 @@
-// A real decoder, step by step, with its keys and values bound: as if they had gone through the host. TROUPE_MODELS
-// names a folder of materialised models; without it the test is skipped.
+// A real decoder, step by step, with its keys and values bound: its results are as if they had gone through the host.
+// TROUPE_MODELS names a folder of materialised models; without it the test is skipped.
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/decoder_steps.hpp"
@@ -19,7 +19,7 @@ struct setup {
   placement_policy policy;
 };
 
-/// Dims of a cache of so many tokens: the only dim that is open.
+/// Dims of a cache of a number of tokens, the only dim that is open.
 shape cache_dims_of(const session& model, const std::string& input, int64_t tokens) {
   shape dims;
   for (const value_info& i : model.inputs())
@@ -42,7 +42,7 @@ double distance(const tensor& a, const tensor& b) {
 
 } // namespace
 
-TEST_CASE("a decoder with bound keys and values says what it says without", "[actors][vulkan][B7][slow]") {
+TEST_CASE("a decoder gives the same with bound keys and values as without", "[actors][vulkan][B7][slow]") {
   const char* models = std::getenv("TROUPE_MODELS");
   const std::string name = GENERATE("llama_tiny", "llama_tiny_int4", "gpt2");
   const auto file = std::filesystem::path(models ? models : "") / name / "model.onnx";

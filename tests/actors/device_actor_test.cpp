@@ -26,7 +26,7 @@ struct answers {
   std::vector<chunk_ended> chunks;
 };
 
-/// Stands for a coordinator: it passes on what it is told to and writes down the answers.
+/// Takes a coordinator's place: it passes on what the test tells it to, and writes down the answers.
 using relay_ref =
     completion_sink::extend<caf::reacts_to<chunk_begun>, caf::reacts_to<install_plan>, caf::reacts_to<run_chunks>>;
 

@@ -58,7 +58,7 @@ TEST_CASE("an engine allocates inputs, whose bytes are used again", "[actors]") 
   CHECK(s.run({{"x", x}}).outputs.size() == 1);
   x = {};
   // The run's message may keep its handle for a moment longer than the answer takes. What is had meanwhile is kept:
-  // given back behind those bytes, it would be had again and again in their place.
+  // given back after those bytes, it would be had again and again in their place.
   std::vector<tensor> others;
   const auto has_them_again = [&] {
     others.push_back(e.allocate(dtype::float32, {4, 3}));

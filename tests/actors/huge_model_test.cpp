@@ -61,7 +61,7 @@ onnx::ModelProto huge_model() {
   return m;
 }
 
-/// A folder with the model, if its file system has such files and this process may map one.
+/// A folder with the model, if its file system has sparse files of that size and this process may map one.
 struct huge_files {
   huge_files() {
     folder.write("model.onnx", huge_model().SerializeAsString());
@@ -70,7 +70,7 @@ struct huge_files {
     fs::resize_file(folder.path() / "weights", static_cast<uintmax_t>(all_weights), problem);
     why_not = problem ? problem.message() : mapping_problem();
   }
-  /// Says so if the test is skipped for want of them.
+  /// Says why if the test has to be skipped.
   bool are_there() const {
     if (!why_not.empty())
       WARN("skipped: there are no files of 1 TiB, or no room for them in address space: " << why_not);

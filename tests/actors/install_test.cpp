@@ -56,7 +56,8 @@ private:
   std::shared_ptr<meeting> all_;
 };
 
-/// A device that has no room for plans as long as the test says so, and that must not be told to run what it has not.
+/// A device that has no room for plans as long as the test says so. It must not be told to run a plan that it does not
+/// have.
 class full_device final : public device {
 public:
   explicit full_device(std::shared_ptr<std::atomic<bool>> full)

@@ -6,7 +6,7 @@ using namespace std::chrono_literals;
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("what cannot be bound is refused with the reason", "[actors][B7]") {
+TEST_CASE("pairs that cannot be bound are refused with the reason", "[actors][B7]") {
   graph_builder b;
   const value_id x = b.input("x", {2, 3}), z = b.input("z", {6});
   const value_id y = b.op("Relu", {x}), w = b.op("Relu", {z});

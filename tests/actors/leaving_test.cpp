@@ -16,7 +16,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Waits for what another thread does.
+/// Waits for another thread's work.
 template <class Condition>
 void await(Condition&& holds) {
   for (const auto end = std::chrono::steady_clock::now() + 20s; !holds(); std::this_thread::sleep_for(2ms))

@@ -1,4 +1,4 @@
-// Limits hold over all that a session does at the same time, and over what it keeps for later runs.
+// Limits hold over all runs of a session at the same time, and over the plans that it keeps for later runs.
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/small_models.hpp"

@@ -1,4 +1,5 @@
-// A link's actors, told what the guard would not let through: whatever way an end ends, its handler hears of it once.
+// Actors of a link get messages that the guard would not let through: however an end ends, its handler hears of it
+// once.
 #include "actors/network/node.hpp"
 #include "actors/network/node_name.hpp"
 #include "support/network_hosts.hpp"
@@ -91,7 +92,7 @@ TEST_CASE("network: a process has so many links to a host, and no more", "[actor
   CHECK(problem_of(net, host.port()).empty());
 }
 
-TEST_CASE("link ends: a node may call so often before it is answered", "[actors][network]") {
+TEST_CASE("link ends: a node may call a limited number of times before it is answered", "[actors][network]") {
   lone_node n;
   actors::link_ends& ends = n.inside.ends();
   for (size_t i = 0; i < actors::node_limits::calls; ++i)

@@ -1,4 +1,4 @@
-// What a member may say to CAF: nothing by which it could end the process, take its memory, or get between others.
+// What a member may say to CAF: nothing that could end the process, take its memory, or get between other members.
 #include "actors/network/guard.hpp"
 #include "actors/network/link_end.hpp"
 #include "support/network_hosts.hpp"
@@ -136,7 +136,7 @@ written an_answer() {
       .node(caller);
 }
 
-/// Returns the door that a worker's first message names, behind what it calls its kind of network.
+/// Returns the door that a worker's first message names, after the name of its kind of network.
 uint64_t door_in(const bytes& handshake) {
   constexpr std::string_view kind = "troupe";
   const auto found = std::search(handshake.begin(), handshake.end(), kind.begin(), kind.end());
@@ -146,7 +146,7 @@ uint64_t door_in(const bytes& handshake) {
   return door;
 }
 
-/// What is right for one receiver, direction or number, said to another.
+/// Messages that are right for one receiver, direction or number, sent to another.
 std::vector<std::pair<std::string, caf_message>> misdirected_messages() {
   const uint64_t upstream = uint64_t{2} << 60, downstream = uint64_t{3} << 60;
   return {
@@ -172,7 +172,7 @@ std::vector<std::pair<std::string, caf_message>> misdirected_messages() {
   };
 }
 
-/// Messages that end the connection of whoever says them.
+/// Messages that end the connection of the member that says them.
 std::vector<std::pair<std::string, caf_message>> bad_messages() {
   caf_message endless = said(direct, {}, 5);
   std::fill(endless.head.begin() + 4, endless.head.begin() + 8, uint8_t{0xff});
@@ -262,7 +262,7 @@ TEST_CASE("guard: whatever else a node says is not passed on", "[actors][network
     guard other = make_guard();
     CHECK_FALSE(admits(other, said(client_handshake, written().node(name))));
   }
-  CHECK_FALSE(admits(said(direct, frame_of(1, 1), others_end))); // somebody else's
+  CHECK_FALSE(admits(said(direct, frame_of(1, 1), others_end))); // another member's
   CHECK_FALSE(admits(said(monitor, written().node(caller).node(here), others_end)));
   guard cut = make_guard();
   const bytes head = said(heartbeat).head;

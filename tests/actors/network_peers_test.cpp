@@ -68,7 +68,7 @@ bool is_ended(int fd) {
   return false;
 }
 
-/// What a TLS client without a certificate meets: true if it gets no byte.
+/// Connects as a TLS client without a certificate; returns true if it gets no byte.
 bool stays_out_without_certificate(uint16_t port) {
   const actors::file_descriptor fd = connect_raw(port);
   const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);

@@ -1,4 +1,4 @@
-// What `session::prepare` makes is there when a run comes, and nothing was computed for it.
+// What `session::prepare` makes is there when a run comes, and no run has been computed for it.
 #include "actors/row_models.hpp"
 #include "support/small_models.hpp"
 
@@ -52,7 +52,7 @@ TEST_CASE("replicas are prepared for the pieces that they get", "[actors][strate
   CHECK(chunks_of(e) == 0);
   const uint64_t bound = s.stats().bound_plans.misses;
   s.run({{"x", random_tensor({64, 4}, 1)}});
-  if (how == strategy::work_stealing) // who takes how many also depends on who is quick
+  if (how == strategy::work_stealing) // how many each takes also depends on its speed
     CHECK(s.stats().bound_plans.misses <= bound + 3);
   else
     CHECK(s.stats().bound_plans.misses == bound);

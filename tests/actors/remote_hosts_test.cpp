@@ -49,7 +49,7 @@ std::vector<float> run_on(const session& s, const tensor& x) {
   return {values.begin(), values.end()};
 }
 
-/// Waits for what another thread does.
+/// Waits for another thread's work.
 template <class Condition>
 void await(Condition&& holds) {
   for (const auto end = std::chrono::steady_clock::now() + 20s; !holds(); std::this_thread::sleep_for(2ms))
@@ -238,7 +238,7 @@ TEST_CASE("values stay on a device of another host, and are lost with it", "[act
   }
 }
 
-TEST_CASE("what cannot be connected to is an error that names it", "[actors][remote][D2]") {
+TEST_CASE("a host that cannot be connected to is an error that names it", "[actors][remote][D2]") {
   CHECK_THROWS_WITH(engine({.devices = {"cpu"}, .hosts = {"127.0.0.1:1"}, .credentials = {.insecure = true}}),
                     Catch::Contains("127.0.0.1:1"));
   CHECK_THROWS_WITH(engine({.devices = {"cpu"}, .hosts = {"127.0.0.1:1"}}), Catch::Contains("certificate"));

@@ -1,4 +1,4 @@
-// What tests of strategies share: a model whose rows are independent, and devices that compute as the reference does.
+// Shared by tests of strategies: a model whose rows are independent, and devices that compute as the reference does.
 #pragma once
 
 #include "strategy/call_model.hpp"

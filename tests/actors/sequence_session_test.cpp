@@ -14,7 +14,7 @@ namespace {
 
 constexpr dtype floats_sequence = sequence_of(dtype::float32);
 
-/// An input that is a sequence, or an optional, of tensors of which the file says nothing.
+/// An input that is a sequence, or an optional, of tensors whose shapes the file does not state.
 value_id container_input(graph_builder& b, const std::string& name, dtype type) {
   return b.input(name, {dim::symbol(name + ".0")}, type);
 }

@@ -61,7 +61,7 @@ TEST_CASE("outputs may be inputs and constants, and are chosen by name", "[actor
   CHECK(thrown_by([&] { e.load(g, {.outputs = {"nothing"}}); }).code() == errc::invalid_argument);
 }
 
-TEST_CASE("what depends on data is bound when the data are there", "[actors][D1]") {
+TEST_CASE("shapes that depend on data are bound when the data are there", "[actors][D1]") {
   graph_builder b;
   b.output(b.op("Neg", {b.op("NonZero", {b.input("x", {2, 3})})}, {}, "out"));
   engine e({.devices = {"cpu*2"}});

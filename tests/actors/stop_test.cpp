@@ -1,4 +1,5 @@
-// Executions that end early, as devices hear of it that cannot see the flag which chunks share: those of other hosts.
+// Executions that end early, as a device hears of it that cannot see the flag which chunks share: a device of another
+// host.
 #include "actors/engine_access.hpp"
 #include "support/alternating_runs.hpp"
 #include "support/catch.hpp"

@@ -5,7 +5,7 @@
 
 using troupe::printable;
 
-TEST_CASE("text that is no UTF-8 is escaped, byte by byte", "[base]") {
+TEST_CASE("text that is not UTF-8 is escaped, byte by byte", "[base]") {
   for (const std::string text : {"", "plain", "ä€𝄞", "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf", "a\\x1b"})
     CHECK(printable(text) == text);
   CHECK(printable("a\xff"

@@ -67,7 +67,7 @@ struct ending {
 
 } // namespace
 
-TEST_CASE("what a thread lets go of ends there if no other is awake, else on that one", "[base]") {
+TEST_CASE("an object that a thread lets go of ends there if no other is awake, else on that one", "[base]") {
   std::atomic<int> ended{0};
   std::atomic<std::thread::id> where;
   const auto let_one_go = [&] { let_go(std::make_shared<ending>(ended, where)); };
@@ -93,7 +93,7 @@ TEST_CASE("what a thread lets go of ends there if no other is awake, else on tha
   CHECK(ended == 3);
 }
 
-TEST_CASE("nothing that was let go of stays when nobody is awake any more", "[base]") {
+TEST_CASE("nothing that was let go of stays when no thread is awake any more", "[base]") {
   constexpr int threads = 4, each = 20'000;
   std::atomic<int> ended{0};
   std::atomic<std::thread::id> where;
@@ -134,7 +134,7 @@ TEST_CASE("helpers take ranges", "[base]") {
 TEST_CASE("threads that sleep are woken to help", "[base]") {
   for (int i = 0; i < 20; ++i) {
     std::atomic<int> arrived{0};
-    // As above, but nobody is awake.
+    // As above, but all threads sleep.
     share_work(
         2, 1,
         [&](int64_t, int64_t) {

@@ -1,4 +1,4 @@
-// What a person types in the first hour: several inputs, sizes by any name, outputs of every type, devices that cannot
+// What users type in the first hour: several inputs, sizes by any name, outputs of every type, devices that cannot
 // help.
 #include "support/catch.hpp"
 

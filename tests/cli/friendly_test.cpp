@@ -1,4 +1,4 @@
-// What a person meets who mistypes, waits, interrupts, or has a model with hostile names.
+// What users see who mistype, wait, interrupt, or have a model with hostile names.
 #include "cli/progress_text.hpp"
 #include "loader/models.hpp"
 #include "support/catch.hpp"
@@ -20,7 +20,7 @@ void write_pb(const scratch_folder& folder, const std::string& name, const onnx:
   folder.write(name, t.SerializeAsString());
 }
 
-/// A Relu whose names hold an escape sequence, a forged line and bytes that are no UTF-8.
+/// A Relu whose names hold an escape sequence, a forged line and bytes that are not UTF-8.
 onnx::ModelProto hostile_model() {
   onnx::ModelProto m;
   m.set_ir_version(8);

@@ -53,7 +53,7 @@ private:
   std::vector<int> kept_;
 };
 
-/// An option: values that it takes, and other options that it makes no sense without, with theirs.
+/// An option: the values that it takes, and the options without which it makes no sense, with their values.
 struct option_use {
   std::string values; // separated by blanks; none: a flag
   std::map<std::string, std::string> with;
@@ -214,8 +214,7 @@ std::vector<std::string> words_of(const std::string& command, const std::string&
   return words;
 }
 
-/// Returns the options that an error names, by their names or by their values, of an option and those that are there
-/// only for it.
+/// Returns the options that an error names, by name or by value, among an option and those that are there only for it.
 std::vector<std::string> named_for(const std::string& error, const std::string& option, const option_uses& uses) {
   std::vector<std::string> named;
   const auto look_for = [&](const std::string& name, const std::string& values) {

@@ -25,7 +25,7 @@ TEST_CASE("kept times of a model's nodes are what its predictions say", "[cli][A
   CHECK(json::parse(kept.output).at("kept").at(0).at("nodes") == all[0].nodes.nodes.size());
   CHECK_FALSE(all[0].nodes.operators.empty());
 
-  // In place of what was measured, which nothing can be said of: a second a node, and nothing by operator.
+  // In place of measured times, which cannot be foreseen: a second a node, and nothing by operator.
   for (auto& [key, seconds] : all[0].nodes.nodes)
     seconds = 1;
   all[0].nodes.operators.clear();

@@ -16,7 +16,7 @@ namespace {
 
 const std::string cnn = data_file("small_cnn.onnx") + " --devices 'cpu*2' ";
 
-/// A folder of `count` requests, x0.npy …, of one to three rows, and a file that is none.
+/// A folder of `count` requests, x0.npy …, of one to three rows, and a file that is not a request.
 void write_requests(const fs::path& folder, int count) {
   for (int i = 0; i < count; ++i)
     troupe::write_npy(folder / ("x" + std::to_string(i) + ".npy"),
@@ -78,13 +78,13 @@ TEST_CASE("bench says what a strategy gives", "[cli][C8]") {
   CHECK(pipeline["stages"] == 2);
   CHECK(pipeline["micro_batches"] == 8);
   CHECK(pipeline["bubble"] == Approx(1.0 / 9));
-  // What is predicted of a whole batch says nothing about one that is cut.
+  // The prediction of a whole batch says nothing about one that is cut.
   CHECK_THAT(piped.output, !Contains("predicted_ms"));
   CHECK_THAT(run_command("bench " + cnn + "--dim batch=16 --runs 3 --warmup-seconds 0 --json").output,
              Contains("predicted_ms"));
 }
 
-TEST_CASE("a device that only helps out is no stage of a pipeline", "[cli][vulkan][C3]") {
+TEST_CASE("a device that only helps out is not a stage of a pipeline", "[cli][vulkan][C3]") {
   const std::string two = "bench " + data_file("small_cnn.onnx") + " --devices 'vulkan:0*2' --dim batch=16 ";
   const command_result r = run_command(two + "--runs 3 --warmup-seconds 0 --strategy pipeline --micro-batch 2 --json");
   INFO(r.output);

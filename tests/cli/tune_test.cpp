@@ -28,7 +28,7 @@ graph some_model() {
   return b.g;
 }
 
-/// What a run of the model on GPU 0 by a file of profiles gives, with the kernels of its nodes.
+/// Returns the outputs of a run of the model on GPU 0 by a file of profiles, and the kernels of its nodes.
 struct traced {
   std::vector<tunable_call> calls;
   std::set<std::string> kernels;
@@ -124,7 +124,7 @@ TEST_CASE("a model's kernels are tuned, and the choices kept", "[cli][vulkan][C1
   CHECK_THAT(run_command(command).output, Contains("usual kernel") && Contains("distinct calls with several kernels"));
 }
 
-TEST_CASE("what cannot be tuned is said", "[cli][C11]") {
+TEST_CASE("models that cannot be tuned are named", "[cli][C11]") {
   CHECK_THAT(run_command("profile --tune", true).output, Contains("needs a model"));
   CHECK_THAT(run_command("profile --calibrate --tune", true).output, Contains("calibrate first"));
   CHECK_THAT(run_command("profile " + data_file("small_cnn.onnx") + " --devices cpu --tune", true).output,

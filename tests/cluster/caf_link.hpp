@@ -10,7 +10,7 @@
 
 #include <memory>
 
-/// Two actor systems in this process, joined over loopback as CAF does it; one's actor answers each frame by an empty
+/// Two actor systems in this process, joined over loopback as CAF does it; one's actor answers each frame with an empty
 /// one.
 class caf_pair {
 public:
@@ -20,7 +20,7 @@ public:
   caf_pair(const caf_pair&) = delete;
   caf_pair& operator=(const caf_pair&) = delete;
 
-  /// Sends frames for so long, `in_flight` at a time; returns how many a second were answered.
+  /// Sends frames for a time, `in_flight` at once; returns how many a second were answered.
   double frames_a_second(size_t bytes, size_t in_flight, double seconds);
 
 private:

@@ -35,7 +35,7 @@ enum class trouble { kill, hang, late_return, cut, stall, slow };
 constexpr std::array<const char*, 6> names{"kill -9", "SIGSTOP, goes on", "SIGSTOP, returns late", "cut", "stall",
                                            "slow"};
 
-/// A worker on a host of its own, behind a relay that all others know it by.
+/// A worker on a host of its own. All others reach it through a relay, and know it by the relay's address.
 struct site {
   site(const test::host_place& at, const std::string& own_address, const std::string& weights,
        const host_credentials& who)
@@ -205,7 +205,7 @@ public:
     return wrong;
   }
 
-  /// Prints what there was; returns whether it was enough.
+  /// Prints the counts; returns whether they are enough.
   bool report(int rounds) {
     double in_flight = 0;
     for (const auto& [phase, count] : phases_) {
@@ -298,7 +298,7 @@ private:
 
   void pause(uint64_t most_ms) { std::this_thread::sleep_for(std::chrono::milliseconds(random_() % most_ms)); }
 
-  /// Does something bad, for a while if it is of that kind. Returns whether the host is lost by that for sure.
+  /// Does something bad, for a while if it is of that kind. Returns whether the host is certainly lost by it.
   bool make_trouble() {
     site& at = *sites_[where_];
     switch (what_) {

@@ -31,7 +31,7 @@ std::vector<std::string> split(const std::string& list) {
   return parts;
 }
 
-/// What a decoder has said: logits by step, and its final keys and values by output.
+/// Results of a decoder: logits by step, and its final keys and values by output.
 struct answers {
   std::vector<tensor> logits;
   named_tensors state;

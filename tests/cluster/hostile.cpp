@@ -137,7 +137,7 @@ private:
       fmt::print("the worker died during: {}\n", tallies_.back().name);
   }
 
-  /// Says it all, gives the worker a moment to end the connection, ends it.
+  /// Sends everything, gives the worker a moment to end the connection, and ends it.
   static outcome say(hostile_line& line, const bytes& what, bool let_in) {
     outcome o{.let_in = let_in};
     bytes heard;

@@ -17,7 +17,7 @@ inline const OrtApi& ort() {
   return api;
 }
 
-/// What went wrong; ORT_OK if nothing did.
+/// The code of what went wrong; ORT_OK if nothing did.
 struct problem {
   OrtErrorCode code = ORT_OK;
   std::string message;

@@ -20,8 +20,8 @@ std::string node(const std::string& op, const std::vector<std::string>& inputs, 
 std::string attribute(const std::string& name, int64_t value);
 std::string graph_attribute(const std::string& name, const std::string& graph);
 
-/// Returns a TypeProto: a tensor of an element type (TensorProto's number) whose dims are numbers or names, or what
-/// holds one.
+/// Returns a TypeProto: a tensor of an element type (TensorProto's number) whose dims are numbers or names, or a
+/// container of such tensors.
 std::string tensor_type(int element, const std::vector<std::string>& dims);
 std::string sequence_type(const std::string& element);
 std::string optional_type(const std::string& held);
