@@ -103,7 +103,7 @@ TEST_CASE("SparseAttention gives each element of a batch what it gives that alon
   }
 }
 
-TEST_CASE("SparseAttention refuses what makes no blocks", "[ops][contrib]") {
+TEST_CASE("SparseAttention refuses sizes that make no blocks", "[ops][contrib]") {
   const op_def& op = *find_op("com.microsoft", "SparseAttention", 1);
   const tensor q = ramp({1, 1, 16}), k = ramp({1, 1, 8}), past = ramp({1, 1, 4, 8});
   const tensor rows = tensor::of<int32_t>({1, 3}, std::vector<int32_t>{0, 1, 2}),

@@ -1,5 +1,5 @@
-// What cases of ONNX Runtime cannot say of AttnLSTM and DecoderMaskedMultiHeadAttention: where its own results are
-// wrong, other element types, and what is refused.
+// Cases of AttnLSTM and DecoderMaskedMultiHeadAttention that ONNX Runtime cannot give: where its own results are wrong,
+// other element types, and calls that are refused.
 #include "contrib/contrib_calls.hpp"
 
 using namespace troupe;
@@ -90,7 +90,7 @@ attributes two_heads(std::vector<std::pair<const char*, attribute>> more = {}) {
   return attrs;
 }
 
-/// Operands of `rows` rows of two heads of size 2, behind `past` keys in buffers of 3 places.
+/// Operands of `rows` rows of two heads of size 2, after `past` keys in buffers of 3 places.
 std::vector<tensor> decoder_operands(int64_t rows, int32_t past) {
   return {noise({rows, 1, 4}, 1),
           noise({rows, 1, 4}, 2),
@@ -121,7 +121,7 @@ TEST_CASE("DecoderMaskedMultiHeadAttention with nothing past gives the value", "
 }
 
 // ONNX Runtime's CPU writes the new keys of beams at place 0.
-TEST_CASE("DecoderMaskedMultiHeadAttention writes the new keys of beams behind their past", "[ops][contrib]") {
+TEST_CASE("DecoderMaskedMultiHeadAttention writes the new keys of beams after their past", "[ops][contrib]") {
   auto inputs = decoder_operands(2, 2);
   inputs[8] = ints({1}, {2});
   inputs[9] = ints({1, 2, 3}, {1, 0, 5, 0, 0, 5}); // the last place is not read

@@ -1,5 +1,5 @@
-// What cases of ONNX Runtime cannot say of the operators in experimental.mjs: other element types, dims that the run
-// tells, and what is refused.
+// Cases of the operators in experimental.mjs that ONNX Runtime cannot give: other element types, dims that are known
+// only in the run, and calls that are refused.
 #include "actors/engine_access.hpp"
 #include "contrib/contrib_calls.hpp"
 #include "troupe/model_builder.hpp"

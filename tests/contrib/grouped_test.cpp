@@ -1,5 +1,5 @@
-// What cases of ONNX Runtime cannot say of GroupQueryAttention's caches: a window's cache over many steps, and what is
-// refused.
+// Cases of GroupQueryAttention's caches that ONNX Runtime cannot give: a window's cache over many steps, and calls that
+// are refused.
 #include "contrib/contrib_calls.hpp"
 
 using namespace troupe;
@@ -8,7 +8,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Operands of one query behind a cache of `places`, [1, 1, places, 4]; 2 heads share its keys.
+/// Operands of one query after a cache of `places`, [1, 1, places, 4]; 2 heads share its keys.
 std::vector<tensor> step(int64_t length, tensor past_key, tensor past_value) {
   return {noise({1, 1, 8}, length),
           noise({1, 1, 4}, length + 100),

@@ -1,5 +1,5 @@
-// What cases of ONNX Runtime cannot say of the operators in positions.mjs, and of EngramGate: other element types,
-// attributes that it has in later versions, and what is refused.
+// Cases of the operators in positions.mjs, and of EngramGate, that ONNX Runtime cannot give: other element types,
+// attributes that it has in later versions, and calls that are refused.
 #include "contrib/contrib_calls.hpp"
 
 #include <limits>
@@ -115,7 +115,7 @@ TEST_CASE("NGramHashMapping hashes nothing from before the end of a text", "[ops
   const auto y = call("NGramHashMapping", attrs, {positions({1, 5}, {7, 2, 5, 6, 4}), multipliers, sizes})[0];
   const auto pair = [](int64_t a, int64_t b) { return static_cast<double>(a ^ b * 10); };
   const auto three = [](int64_t a, int64_t b, int64_t c) { return static_cast<double>(a ^ b * 10 ^ c * 100); };
-  // the end itself still is what a hash at its place begins with
+  // A hash at the end itself still begins with the end.
   CHECK(elements(y) == std::vector<double>{pair(7, 0), three(7, 0, 0), pair(2, 7), three(2, 7, 0), pair(5, 0),
                                            three(5, 0, 0), pair(6, 5), three(6, 5, 0), pair(4, 6), three(4, 6, 5)});
 }

@@ -1,4 +1,5 @@
-// What cases of ONNX Runtime cannot say of the operators in texts.mjs: strings that are none, and what is refused.
+// Cases of the operators in texts.mjs that ONNX Runtime cannot give: bytes that are not text, and calls that are
+// refused.
 #include "contrib/contrib_calls.hpp"
 
 using namespace troupe;
@@ -25,7 +26,7 @@ TEST_CASE("Tokenizer makes no tokens of no strings", "[ops][contrib]") {
   CHECK(call("Tokenizer", tokens_by({" "}), {tensor(dtype::string, {2, 0})})[0].dims() == shape{2, 0, 0});
 }
 
-TEST_CASE("Tokenizer refuses what is no text and attributes that say nothing of tokens", "[ops][contrib]") {
+TEST_CASE("Tokenizer refuses operands that are not text and attributes that say nothing of tokens", "[ops][contrib]") {
   const tensor x = strings({1}, {"a b"});
   const auto refused = [](const attributes& attrs, const tensor& text) { return refusal("Tokenizer", attrs, {text}); };
   const auto with = [](const char* name, attribute value, const string_list& separators = {" "}) {

@@ -1,5 +1,5 @@
-// What cases of ONNX Runtime cannot say of the operators in words.mjs and gates.mjs: where its own results are wrong or
-// memory as it was, other element types, and what is refused.
+// Cases of the operators in words.mjs and gates.mjs that ONNX Runtime cannot give: where its own results are wrong or
+// memory as it was, other element types, and calls that are refused.
 #include "contrib/contrib_calls.hpp"
 
 #include <limits>
@@ -38,7 +38,7 @@ TEST_CASE("CropAndResize computes in the type of its operands, and NaN is outsid
   CHECK(elements(lost[0])[0] == 7);
 }
 
-TEST_CASE("CropAndResize refuses regions and sizes that are none", "[ops][contrib]") {
+TEST_CASE("CropAndResize refuses invalid regions and sizes", "[ops][contrib]") {
   const tensor x = noise({2, 1, 3, 3}, 1), roi = floats({1, 4}, {0, 0, 1, 1}), size = ints({2}, {2, 2});
   const auto refused = [&](const tensor& image, const tensor& region, const tensor& of, const tensor& crop,
                            const attributes& attrs = {}) {
@@ -75,7 +75,7 @@ TEST_CASE("MaxpoolWithMask refuses masks that do not fit", "[ops][contrib]") {
 
 // -- DynamicTimeWarping
 
-TEST_CASE("DynamicTimeWarping ends whatever the costs are, and refuses what is no matrix", "[ops][contrib]") {
+TEST_CASE("DynamicTimeWarping always ends, and refuses operands that are not matrices", "[ops][contrib]") {
   const float nan = std::numeric_limits<float>::quiet_NaN(), much = std::numeric_limits<float>::infinity();
   const auto way = call("DynamicTimeWarping", {}, {floats({2, 3}, {nan, much, 1, -much, nan, 0})})[0];
   CHECK(way.type() == dtype::int32);

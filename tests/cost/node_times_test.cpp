@@ -103,7 +103,7 @@ TEST_CASE("views take no time, whatever was measured", "[cost][A14]") {
                 device) == 0);
 }
 
-TEST_CASE("calls of other rows take what lies between those that were measured", "[cost][A14]") {
+TEST_CASE("calls of other rows are interpolated between those that were measured", "[cost][A14]") {
   product p;
   const auto at = [&](int64_t rows, double seconds) {
     product q;
@@ -120,7 +120,7 @@ TEST_CASE("calls of other rows take what lies between those that were measured",
   CHECK(seconds(4) == 1.0);
   CHECK(seconds(10) == Approx(2.0));
   CHECK(seconds(16) == 3.0);
-  // Beyond, in proportion to the roofline, which is a launch of a second here.
+  // Beyond them, in proportion to the roofline, which is a launch of a second here.
   CHECK(seconds(1) == Approx(1000));
   CHECK(seconds(64) == Approx(3000));
   product other; // a row of another size is another family
@@ -128,7 +128,7 @@ TEST_CASE("calls of other rows take what lies between those that were measured",
   CHECK(other.seconds(device) == Approx(1));
 }
 
-TEST_CASE("what measurements of the same differ by is kept", "[cost][A14]") {
+TEST_CASE("the spread of repeated measurements is kept", "[cost][A14]") {
   const measured_nodes old{.rows = {{number(1), 4, 1.0, 1e-3, 0.02}, {number(1), 8, 2.0, 1e-3, 0.5}}};
   const measured_nodes both = merge(old, {.rows = {{number(1), 4, 1.25, 1e-3, 0.01}, {number(1), 8, 2.0, 1e-3, 0.1}}});
   REQUIRE(both.rows.size() == 2);

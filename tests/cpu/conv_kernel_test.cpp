@@ -285,7 +285,7 @@ class random_conv {
 public:
   explicit random_conv(std::minstd_rand& random) : random_(random) {}
 
-  /// Returns the worst error in tolerances, and says of what in `text`.
+  /// Returns the worst error in tolerances, and describes the call in `text`.
   double worst(bool transposed, std::string& text) {
     const int64_t groups = pick(1, 4), in = pick(1, 5), out = pick(1, 5), kernel = pick(1, 3);
     const int64_t pad = pick(0, transposed ? kernel - 1 : 2), stride = pick(1, 2);

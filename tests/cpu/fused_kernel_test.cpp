@@ -68,7 +68,7 @@ TEST_CASE("fused 1 x 1 convolutions with a residual are products", "[cpu]") {
       }
 }
 
-TEST_CASE("convolutions that move pixels are no products", "[cpu]") {
+TEST_CASE("convolutions that move pixels are not products", "[cpu]") {
   // As many pixels as before, but at -1, 1 and 3.
   attributes a;
   a.set("strides", std::vector<int64_t>{2, 2});

@@ -19,8 +19,8 @@ float highest(dtype type) {
   return type == dtype::uint8 ? 255.f : 127.f;
 }
 
-/// Sums of integers must be equal; quantised results may differ by one where scales are no powers of two and a rounding
-/// is near a tie.
+/// Sums of integers must be equal; quantised results may differ by one where scales are not powers of two and a
+/// rounding is near a tie.
 constexpr double equal = 0.25, one_apart = 1;
 
 struct product_row {
@@ -152,7 +152,7 @@ TEST_CASE("results beyond all integers end at their side of the bytes", "[cpu][q
     }
 }
 
-TEST_CASE("results that are no numbers are the reference's", "[cpu][quantised]") {
+TEST_CASE("results that are not numbers are the reference's", "[cpu][quantised]") {
   const std::vector<float> scales{NAN, INFINITY, -INFINITY, 2, -2};
   for (const attributes& attrs : {attributes(), with_activation({}, "Relu"), with_activation({}, "Clip", -1, 3)}) {
     INFO(attrs.text("activation", "none"));
@@ -266,7 +266,7 @@ TEST_CASE("fused convolutions of bytes are the reference's", "[cpu][quantised]")
     }
 }
 
-/// Appends what follows a product's end where a sum does: a residual of type `r` and result of type `z`, without zero
+/// Appends the operands of a product that ends in a sum: a residual of type `r` and a result of type `z`, without zero
 /// points if these are 0.
 kernel_check& with_sum(kernel_check& check, shape y, layout l, dtype r, dtype z, bool zeros) {
   check.bytes(r, std::move(y), false, l).scalar(dtype::float32, 0.0625f);

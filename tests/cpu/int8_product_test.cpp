@@ -1,4 +1,4 @@
-// Every implementation of products of bytes beside the plain one and the sums that they stand for.
+// Every implementation of products of bytes beside the plain one, and beside the sums by definition.
 #include "cpu/int8_product.hpp"
 #include "support/catch.hpp"
 

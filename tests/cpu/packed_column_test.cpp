@@ -34,6 +34,6 @@ TEST_CASE("columns of packed weights are the plain function's", "[cpu][quantised
           for (size_t i = 0; i < want.size(); ++i)
             worst = std::max(worst, std::abs(got[i] - want[i]) / (1 + std::abs(want[i])));
           CHECK(worst < 1e-3f);
-          CHECK(got[static_cast<size_t>(count)] == 77); // what is behind the columns stays
+          CHECK(got[static_cast<size_t>(count)] == 77); // bytes after the columns stay
         }
 }

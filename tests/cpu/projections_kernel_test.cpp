@@ -1,4 +1,4 @@
-// The CPU's kernels of troupe.Projections and troupe.AttentionProjection, which run the kernels of the parts.
+// The CPU's kernels of troupe.Projections and troupe.AttentionProjection, which run the kernels of their parts.
 #include "cpu/kernel_check.hpp"
 #include "ops/composed/projections.hpp"
 #include "support/catch.hpp"
@@ -34,7 +34,7 @@ TEST_CASE("CPU projections are as the reference: norms, ends, gates, few rows an
   }
 }
 
-TEST_CASE("CPU products with a norm behind them are as the reference", "[cpu][projections]") {
+TEST_CASE("CPU products with a norm after them are as the reference", "[cpu][projections]") {
   for (const size_t outputs : {1, 2}) {
     kernel_check check("troupe", "Projections",
                        attrs_of({{"products", int64_t{1}},

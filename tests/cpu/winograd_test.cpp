@@ -97,7 +97,7 @@ TEST_CASE("what is huge in one pixel stays there in Winograd convolutions", "[cp
     }
 }
 
-TEST_CASE("Winograd convolutions leave to others what they do not pay for or cannot do", "[cpu]") {
+TEST_CASE("Winograd convolutions leave calls to other kernels that they cannot do or that do not pay", "[cpu]") {
   const auto takes = [](const sizes& s, attributes attrs, float weight) {
     kernel_check check("", "Conv", std::move(attrs));
     check.input({s.images, s.channels, s.rows, s.columns}, false, layout::channels_last)

@@ -130,7 +130,7 @@ TEST_CASE("threads take, find and give back at the same time", "[device]") {
       for (int i = 0; i < 2000; ++i) {
         tensor& t = held[random() % held.size()];
         if (t.defined() && t.data<unsigned char>()[t.size() - 1] != seed)
-          ++wrong; // somebody else wrote here
+          ++wrong; // another thread wrote here
         t = make_host_tensor(pool, dtype::uint8, {static_cast<int64_t>(1 + random() % (20 * page))});
         t.mutable_data<unsigned char>()[t.size() - 1] = static_cast<unsigned char>(seed);
         wrong += pool.find(t.data(), t.bytes()) == nullptr;

@@ -148,7 +148,7 @@ TEST_CASE("all kernels of attention are measured where it is projected", "[launc
   CHECK(names.contains(in_one));
 }
 
-TEST_CASE("columns whose vectors lanes do not read as neighbours are no dispatch with attention",
+TEST_CASE("columns whose vectors lanes do not read as neighbours are not one dispatch with attention",
           "[launch][attention]") {
   CHECK(step{.heads = 4, .kv_heads = 4, .columns = 256}.first() == in_one);
   const launch_lists lists = step{.heads = 4, .kv_heads = 4, .columns = 256, .width = 40}.lists();

@@ -21,7 +21,7 @@ operand half(shape dims) {
   return {.type = dtype::float16, .dims = std::move(dims)};
 }
 
-/// What comes first for queries beside a cache of `past` keys.
+/// Returns the first kernel for queries beside a cache of `past` keys.
 launch_list with_cache(int64_t queries, int64_t past, bool rows_first) {
   const operand q = half({1, 12, queries, 64}), kv = half({1, queries, 4, 64});
   const operand cache = half(rows_first ? shape{past, 1, 4, 64} : shape{1, 4, past, 64});
@@ -31,7 +31,7 @@ launch_list with_cache(int64_t queries, int64_t past, bool rows_first) {
   return troupe_launches("Attention", {attrs, {q, kv, kv, operand{}, cache, cache}, {q}, large_gpu}).at(0);
 }
 
-/// The same of ONNX's operator.
+/// The same for ONNX's operator.
 launch_list by_operator(int64_t queries, int64_t past, bool rows_first) {
   const operand q = half({1, queries, 12 * 64}), kv = half({1, queries, 4 * 64});
   const operand cache = half(rows_first ? shape{past, 1, 4, 64} : shape{1, 4, past, 64});

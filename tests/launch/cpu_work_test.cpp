@@ -22,7 +22,7 @@ bool runs_on_gpus(const op_def& def) {
 
 } // namespace
 
-TEST_CASE("what stays on the CPU is what has no launch rules", "[launch]") {
+TEST_CASE("operators that stay on the CPU are those without launch rules", "[launch]") {
   std::set<std::string> listed, found;
   for (const cpu_operators& row : operators_on_cpu())
     for (const std::string& name : words_of(row.operators)) {

@@ -45,7 +45,7 @@ TEST_CASE("Operands that are gathered element by element are not worth splitting
   CHECK(first_way(4096, 3070, 768).name == "matmul");
 }
 
-TEST_CASE("Results whose columns are no whole vectors are written one by one", "[launch][pieces]") {
+TEST_CASE("Results whose columns are not whole vectors are written one by one", "[launch][pieces]") {
   const attributes none;
   constexpr dtype type = dtype::float32;
   auto w = std::make_shared<weight>(); // its bytes are not asked for

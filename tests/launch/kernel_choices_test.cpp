@@ -1,4 +1,4 @@
-// Choices of kernels on fabricated devices: what they are known by, and when they hold.
+// Choices of kernels on fabricated devices: the keys by which they are found, and when they hold.
 #include "launch/kernel_choices.hpp"
 
 #include "launch/launch_table.hpp"

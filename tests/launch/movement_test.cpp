@@ -23,7 +23,7 @@ tensor counted(shape dims) {
   return t;
 }
 
-/// What shaders/strided_copy.comp does, with every access checked.
+/// Does what shaders/strided_copy.comp does, and checks every access.
 void run_strided_copy(const launch& l, const std::vector<tensor>& inputs, tensor& out) {
   const launch_binding &from = l.bindings.at(0), &to = l.bindings.at(1);
   const size_t bytes = std::stoul(l.shader.substr(l.shader.find('w') + 1)) / 8;

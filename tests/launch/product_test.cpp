@@ -94,7 +94,7 @@ TEST_CASE("Matrices of groups come first where they gain enough", "[ops]") {
   CHECK(band(6304, 3072, 768) == 0); // a cache holds its operands
   CHECK(lists(196, 384, 64).at(0).name == "matmul_cooperative");
   CHECK(lists(196, 384, 64).at(1).name == "matmul.matrices");
-  for (const auto& [n, k] : {std::pair<int64_t, int64_t>{4095, 4096}, {4096, 4095}}) // lines that are no whole vectors
+  for (const auto& [n, k] : {std::pair<int64_t, int64_t>{4095, 4096}, {4096, 4095}}) // lines that are not whole vectors
     for (const launch_list& list : lists(4096, n, k))
       CHECK(list.name != "matmul.matrices");
   for (const launch_list& list : onnx_launches(
@@ -341,7 +341,7 @@ TEST_CASE("Convolutions write parts of larger rows where pixels are rows", "[ops
     return onnx_launches("Conv", {none, {in, constant({64, 64, 1, 1}, f16)}, {out}, gpu});
   };
   const operand plain = make({2, 64, 5, 6}, f16);
-  CHECK(convolve(plain, part(plain, 0, 128 * 30, 2)).empty()); // rows of channels first are no pixels
+  CHECK(convolve(plain, part(plain, 0, 128 * 30, 2)).empty()); // rows of channels first are not pixels
   CHECK(convolve(x, part(x, 0, 128, 61)).empty());             // other rows
   CHECK_FALSE(convolve(plain, plain).empty());
 }

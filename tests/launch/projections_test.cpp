@@ -44,7 +44,7 @@ TEST_CASE("few rows are one dispatch, whose teams cover all columns", "[launch][
   }
 }
 
-TEST_CASE("more rows are the parts, the products side by side behind the norm", "[launch][projections]") {
+TEST_CASE("more rows are the parts, the products side by side after the norm", "[launch][projections]") {
   const gpu_features gpu = projection_gpu();
   const launch_lists lists = decoder_call(5).lists(gpu);
   REQUIRE_FALSE(lists.empty());
@@ -216,12 +216,12 @@ TEST_CASE("a product that is split anyway normalises its rows where it adds its 
     CHECK(last.groups == std::array<uint32_t, 3>{197, 1, 1}); // a row each
     CHECK(outputs_written_by(last) == (sums ? std::set<uint32_t>{0, 1} : std::set<uint32_t>{0}));
     CHECK((last.constants.at(8) & shader::split_norm_sums) == (sums ? shader::split_norm_sums : 0));
-    CHECK(list.scratch.size() == 1); // what is normalised is nowhere, if nobody reads it
+    CHECK(list.scratch.size() == 1); // the sum is stored nowhere if no node reads it
   }
   CHECK(normed_call(128, 768, 768, dtype::float32).lists(projection_gpu()).at(0).name == "matmul.normed");
 }
 
-TEST_CASE("a product that is not split, or of few rows, has its norm behind it as ever", "[launch][projections]") {
+TEST_CASE("a product that is not split, or of few rows, has its norm after it as ever", "[launch][projections]") {
   const gpu_features gpu = gpu_with_matrices();
   const auto first = [&](int64_t rows, int64_t depth) { return normed_call(rows, depth, 768).lists(gpu).at(0); };
   for (const int64_t rows : {128, 1024}) {
@@ -250,7 +250,7 @@ TEST_CASE("a product is split for its norm where that takes less than a launch o
   CHECK(first(128, dtype::float32).name == "matmul.normed");
 }
 
-TEST_CASE("what has the norm behind it takes the tile that it would take without", "[launch][projections]") {
+TEST_CASE("a product with a norm after it takes the tile that it would take without", "[launch][projections]") {
   const gpu_features gpu = gpu_with_matrices();
   for (const int64_t rows : {5, 64, 128, 6304})
     for (const int64_t depth : {768, 3072})

@@ -200,7 +200,7 @@ TEST_CASE("A sum with a residual ends products of bytes, but no kernel for one c
     const launch_lists lists = troupe_launches("QuantizedConv", {attrs, in, {y}, gpu});
     for (const launch_list& l : lists) {
       CHECK((l.launches.at(0).constants.at(8) & shader::product_residual) != 0);
-      // Where a product's factors are otherwise: limits of the sum.
+      // Where a product's factors come otherwise: limits of the sum.
       CHECK(l.launches.at(0).params.at(12) == float_bits(0));
       CHECK(l.launches.at(0).params.at(13) == float_bits(6));
     }
@@ -213,7 +213,7 @@ TEST_CASE("A sum with a residual ends products of bytes, but no kernel for one c
   CHECK(kernels({32, 32, 1, 1}, y, same) == product);
   CHECK(kernels({32, 16, 1, 1}, y, same) == implicit);
   CHECK(kernels({32, 1, 1, 1}, y, same) == implicit);
-  // Residuals that lie otherwise, are of another size, or no bytes.
+  // Residuals of another layout, of another size, or that are not bytes.
   CHECK(kernels({32, 32, 1, 1}, y, make({1, 32, 8, 8}, dtype::int8, plain)).empty());
   CHECK(kernels({32, 32, 1, 1}, y, make({1, 32, 1, 1}, dtype::int8)).empty());
   CHECK(kernels({32, 32, 1, 1}, y, make({1, 32, 8, 8}, dtype::float32, channels_last)).empty());

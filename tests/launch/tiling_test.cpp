@@ -1,4 +1,4 @@
-// Which tile a product is computed in, and what its kernel is told of it.
+// Which tile a product is computed in, and which parameters its kernel gets.
 #include "launch/tiling.hpp"
 #include "support/catch.hpp"
 #include "support/fabricated_gpu.hpp"

@@ -1,4 +1,4 @@
-// One recipe from the file's bytes to what a kernel reads: its key says what the bytes will be, on the host and on
+// One recipe from the file's bytes to the operand of a kernel: its key says what the bytes will be, on the host and on
 // the GPU.
 #include "launch/launch_table.hpp"
 #include "ops/pack.hpp"

@@ -15,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-/// image [batch, 3, 8, 8] → scores [batch, 5]: what a small CNN is made of.
+/// image [batch, 3, 8, 8] → scores [batch, 5]: the layers of a small CNN.
 built_model small_cnn() {
   model_builder m("cnn");
   const variable image = m.input("image", dtype::float32, {dim::symbol("batch"), 3, 8, 8});
@@ -88,7 +88,7 @@ TEST_CASE("a reshape to symbolic dims runs at any of them", "[layers][B1][D3]") 
     CHECK(s.run({{"x", random_tensor({size, 6}, 1)}}).outputs.at("y").dims() == shape{2, size, 3});
 }
 
-TEST_CASE("a layer that does not fit throws where it is added, and leaves the model as it was", "[layers][B1][D8]") {
+TEST_CASE("a layer that does not fit throws when it is added, and leaves the model as it was", "[layers][B1][D8]") {
   model_builder m, other;
   const variable x = m.input("x", dtype::float32, {2, 3});
   CHECK_THAT(error_of([&] { m.matmul(x, random_tensor({4, 5}, 1)); }), Contains("invalid_model: MatMul 'MatMul': "));

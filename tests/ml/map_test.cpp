@@ -74,7 +74,7 @@ TEST_CASE("CastMap puts the values of a sparse map at the places of their keys",
         texts{"y", "0.f", "0.f", "x"});
 }
 
-TEST_CASE("CastMap refuses what is no map, and keys without a place", "[ops][ml][A7]") {
+TEST_CASE("CastMap refuses operands that are not maps, and keys without a place", "[ops][ml][A7]") {
   const auto refused = [](const attributes& attrs, const tensor& keys, const tensor& values) {
     return message_of([&] { call("CastMap", attrs, keys, values); });
   };
@@ -103,7 +103,7 @@ TEST_CASE("DictVectorizer gives the values of a vocabulary", "[ops][ml][A1]") {
   CHECK(list_of<double>(call("DictVectorizer", numbers, longs({20, 10}), wide)) == std::vector<double>{0.2, 0.1});
 }
 
-TEST_CASE("DictVectorizer refuses what is no map, and vocabularies of other keys", "[ops][ml][A7]") {
+TEST_CASE("DictVectorizer refuses operands that are not maps, and vocabularies of other keys", "[ops][ml][A7]") {
   const auto refused = [](const attributes& attrs, const tensor& keys, const tensor& values) {
     return message_of([&] { call("DictVectorizer", attrs, keys, values); });
   };

@@ -148,7 +148,7 @@ TEST_CASE("trees of hostile files are refused", "[ops][ml]") {
   CHECK_THAT(refused("nodes_modes", texts{"BRANCH", "LEAF", "LEAF"}), Contains("'BRANCH', which is none"));
   CHECK_THAT(refused("nodes_falsenodeids", int_list{0, 0, 0}), Contains("has nodes that its root does not lead to"));
   CHECK_THAT(refused("nodes_modes", texts{"LEAF", "LEAF", "LEAF"}), Contains("tree 0 has 3 roots"));
-  attributes circle = stump({1, 2}, "target"); // behind the root
+  attributes circle = stump({1, 2}, "target"); // after the root
   circle.set("nodes_modes", texts{"BRANCH_LEQ", "BRANCH_LEQ", "LEAF"});
   circle.set("nodes_truenodeids", int_list{1, 1, 0});
   circle.set("nodes_falsenodeids", int_list{2, 2, 0});

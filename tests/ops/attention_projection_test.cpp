@@ -1,4 +1,4 @@
-// troupe.AttentionProjection: its reference is attention and the product of its heads; what it refuses.
+// troupe.AttentionProjection: its reference is attention and the product of its heads; calls that it refuses.
 #include "ops/composed/fused_attention.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"

@@ -39,7 +39,7 @@ std::string box(const std::string& name, const std::string& content) {
   return big_endian(8 + static_cast<uint32_t>(content.size())) + name + content;
 }
 
-/// What a JPEG 2000 file of grey pixels, which its codestream leaves at 128, says otherwise.
+/// Parts of a JPEG 2000 file of grey pixels, which its codestream leaves at 128, that a test changes.
 struct jpeg2000 {
   uint32_t width = 4, height = 2, components = 3, step = 1, style = 0, layers = 1, block = 4, tile = 1 << 20;
   std::string before_size, in_tile, in_header; // more markers, more boxes
@@ -58,7 +58,7 @@ struct jpeg2000 {
            big_endian(12 + static_cast<uint32_t>(part.size())) + from_digits("0001") + part + from_digits("ffd9");
   }
 
-  /// The header says what the review of files sees, and never more than 3 components.
+  /// The header states the sizes that a check of files reads, and never more than 3 components.
   std::string file() const {
     const std::string sizes =
         big_endian(height) + big_endian(width) + big_endian(components == 1 ? 1 : 3, 2) + from_digits("07070000");
@@ -93,7 +93,7 @@ TEST_CASE("ImageDecoder gives pixels in the order that it is asked for", "[ops][
   CHECK(elements(decoded("P5\n2 1\n255\n\x07\xc8")) == std::vector<double>{7, 7, 7, 200, 200, 200}); // a grey file
 }
 
-TEST_CASE("ImageDecoder gives no pixels for what is no image, or a broken one", "[ops][image]") {
+TEST_CASE("ImageDecoder gives no pixels for bytes that are not an image, or a broken one", "[ops][image]") {
   for (const std::string& file :
        {std::string(), std::string("x"), std::string(400, '\xff'), std::string("GIF89a") + std::string(100, 0),
         std::string("\x89PNG\r\n\x1a\n") + std::string(60, 0), std::string("\xff\xd8\xff\xe0", 4) + std::string(60, 2),
@@ -147,7 +147,7 @@ TEST_CASE("ImageDecoder decodes plain JPEG 2000, and refuses what makes OpenJPEG
 }
 
 TEST_CASE("ImageDecoder takes codestreams that begin otherwise than they must for broken", "[ops][image]") {
-  // OpenJPEG passes unknown markers over; another SIZ may stand where nobody decodes it.
+  // OpenJPEG passes unknown markers over, so another SIZ may be where it decodes nothing.
   const jpeg2000 odd{.components = 5, .before_size = from_digits("ff30")};
   CHECK(decoded(odd.file()).dims() == shape{0, 0, 3});
   CHECK(decoded(odd.file() + box("free", jpeg2000{}.stream())).dims() == shape{0, 0, 3});

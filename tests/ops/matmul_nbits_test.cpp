@@ -75,7 +75,7 @@ TEST_CASE("MatMulNBits takes codes of each width, groups in any order and real z
     }
 }
 
-TEST_CASE("MatMulNBits refuses groups that are none, and widths that nobody has", "[ops][nbits]") {
+TEST_CASE("MatMulNBits refuses invalid groups, and widths that no model has", "[ops][nbits]") {
   const coded c = random_codes(4);
   std::vector<int32_t> groups(K, 0);
   groups[7] = blocks;

@@ -35,7 +35,7 @@ TEST_CASE("MaxUnpool's sizes follow stride, kernel and pads; the last of equal i
   CHECK(elements(y) == std::vector<double>{2, 0, 0, 0, 0, 3});
 }
 
-TEST_CASE("MaxUnpool into a larger output leaves zeros behind", "[ops][unpool]") {
+TEST_CASE("MaxUnpool into a larger output leaves zeros elsewhere", "[ops][unpool]") {
   // Indices count in [1, 2, 2, 2, 2].
   const tensor x = floats({1, 2, 1, 1, 1}, {7, 8}), at = indices({1, 2, 1, 1, 1}, {3, 12});
   const tensor y = run_op("MaxUnpool", 9, window({2, 2, 2}, {2, 2, 2}), {x, at, longs({1, 2, 2, 3, 2})})[0];

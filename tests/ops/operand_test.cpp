@@ -1,5 +1,5 @@
-// What inference lets through is what kernels take: operands of other types and dims than an operator has are refused
-// before one sees them.
+// Inference lets through what kernels take: operands of other types and dims than an operator has are refused before a
+// kernel reads them.
 #include "ops/registry.hpp"
 #include "ops/run_op.hpp"
 #include "ops/type_rules.hpp"

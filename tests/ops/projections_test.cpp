@@ -1,4 +1,4 @@
-// troupe.Projections: its reference is its parts; what it refuses.
+// troupe.Projections: its reference is its parts; calls that it refuses.
 #include "ops/composed/projections.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
@@ -41,7 +41,7 @@ TEST_CASE("gated projections are the product of two", "[ops][projections]") {
     REQUIRE(y.data<float>()[i] == Approx(a.data<float>()[i] * b.data<float>()[i]));
 }
 
-TEST_CASE("a norm behind a product is its first result, the product the second", "[ops][projections]") {
+TEST_CASE("a norm after a product is its first result, the product the second", "[ops][projections]") {
   const tensor x = random_tensor({2, 3, 12}, 1), w = random_tensor({12, 7}, 2), bias = random_tensor({7}, 3),
                residual = random_tensor({2, 3, 7}, 4), scale = random_tensor({7}, 5), shift = random_tensor({7}, 6);
   const attributes attrs = attrs_of(
@@ -60,7 +60,7 @@ TEST_CASE("a norm behind a product is its first result, the product the second",
   }
 }
 
-TEST_CASE("projections refuse what they are not", "[ops][projections]") {
+TEST_CASE("projections refuse calls of another form", "[ops][projections]") {
   const tensor x = random_tensor({3, 8}, 1), w = random_tensor({8, 6}, 2), v = random_tensor({8, 5}, 2);
   const auto refuses = [&](const std::vector<tensor>& inputs,
                            std::initializer_list<std::pair<std::string, attribute>> values) {

@@ -1,4 +1,4 @@
-// Weight recipes: files decide how many steps stand on each other and how they share operands.
+// Weight recipes: files decide how many steps depend on each other and how they share operands.
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"

@@ -20,10 +20,10 @@ TEST_CASE("RegexFullMatch takes whole strings only", "[ops][text]") {
   CHECK(matches("a+b", {"ab", "aaab", "xab", "abx", ""}) == std::vector<int64_t>{1, 1, 0, 0, 0});
   CHECK(matches("ä.", {"äö", "ä", "ao"}) == std::vector<int64_t>{1, 0, 0}); // characters, not bytes
   CHECK(matches("", {"", "x"}) == std::vector<int64_t>{1, 0});
-  CHECK(matches("a.b", {"a\xffz", "\xff"}) == std::vector<int64_t>{0, 0}); // bytes that are no text
+  CHECK(matches("a.b", {"a\xffz", "\xff"}) == std::vector<int64_t>{0, 0}); // bytes that are not text
 }
 
-TEST_CASE("RegexFullMatch is quick whatever the pattern, and refuses what is none", "[ops][text]") {
+TEST_CASE("RegexFullMatch is quick whatever the pattern, and refuses texts that are not patterns", "[ops][text]") {
   CHECK(matches("(a*)*b", {std::string(20000, 'a')}) == std::vector<int64_t>{0});
   const error e = thrown_by([] { matches("(a", {"a"}); });
   CHECK(e.code() == errc::invalid_model);

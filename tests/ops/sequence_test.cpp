@@ -14,7 +14,7 @@ tensor three() {
   return tensor::sequence(dtype::float32, {ramp({1}), ramp({2}), ramp({3})});
 }
 
-/// The numbers of elements of what a sequence holds.
+/// The numbers of elements of the tensors in a sequence.
 int_list sizes_of(const tensor& sequence) {
   int_list sizes;
   for (const tensor& t : sequence.values<tensor>())

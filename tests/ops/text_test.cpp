@@ -83,7 +83,7 @@ TEST_CASE("StringNormalizer drops stop words and changes case", "[ops][text]") {
   CHECK(row.dims() == shape{1, 2});
 }
 
-TEST_CASE("StringNormalizer keeps bytes that are no UTF-8", "[ops][text][E5]") {
+TEST_CASE("StringNormalizer keeps bytes that are not UTF-8", "[ops][text][E5]") {
   const words x{"a\xff\xc3", "\xe2\x82", "\xf0\x9f\x98\x80z", std::string("q\0r", 3), "\xc3\x28"};
   const words wanted{"A\xff\xc3", "\xe2\x82", "\xf0\x9f\x98\x80Z", std::string("Q\0R", 3), "\xc3\x28"};
   CHECK(words_of(run_op("StringNormalizer", 10, normalizing("UPPER", true), {texts(x)})[0]) == wanted);
