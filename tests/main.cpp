@@ -1,4 +1,4 @@
-// Catch2's main, with one option of our own: --kernel-report FILE writes what the GPU's kernels did
+// Catch2's main, with one option of our own: --kernel-report FILE writes the errors of the GPU's kernels
 // (scripts/gpu-check).
 #define CATCH_CONFIG_RUNNER
 #include "support/catch.hpp"

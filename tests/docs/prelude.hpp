@@ -1,4 +1,4 @@
-// What C++ snippets of the documentation assume around them.
+// Declarations that C++ snippets of the documentation assume around them.
 #pragma once
 
 #include <troupe/troupe.hpp>

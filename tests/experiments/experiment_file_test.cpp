@@ -19,7 +19,7 @@ experiment parse(const std::string& text) {
   return parse_experiment(text, "exp.json", "/folder");
 }
 
-/// An experiment with one model on one device and these members too.
+/// An experiment with one model on one device, and with the given members.
 std::string with(const std::string& members) {
   const std::string common = R"({"troupe_experiment": 1, "models": ["m.onnx"], "devices": ["cpu"])";
   return common + (members.empty() ? "" : ", ") + members + "}";
@@ -82,7 +82,7 @@ TEST_CASE("an experiment needs a model and a target", "[experiment]") {
   CHECK(e.settings[0].dims.empty());
 }
 
-TEST_CASE("what a strategy makes the same of is one setting", "[experiment]") {
+TEST_CASE("settings that a strategy does not tell apart are one setting", "[experiment]") {
   const experiment e =
       parse(with(R"("policies": ["single", "heft", "dmda"], "strategies": ["pipeline", "model-parallel"])"));
   REQUIRE(e.settings.size() == 3);

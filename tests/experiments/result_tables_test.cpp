@@ -12,7 +12,7 @@ using json = nlohmann::json;
 
 namespace {
 
-/// With a name that breaks what does not quote.
+/// Results with a name that breaks text without quotes.
 results hostile_results() {
   results all = made_results({{0.002, 0.003}, {0.001, 0.0011}});
   for (setting& s : all.what.settings)

@@ -1,4 +1,4 @@
-// What is expected was computed by SciPy 1.10.1 (`stats.t.interval`, `ttest_rel`, `wilcoxon`) or counted by hand.
+// The expected numbers were computed by SciPy 1.10.1 (`stats.t.interval`, `ttest_rel`, `wilcoxon`) or counted by hand.
 #include "experiments/statistics.hpp"
 
 #include "support/catch.hpp"

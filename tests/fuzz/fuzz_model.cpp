@@ -11,7 +11,7 @@ bool parse(onnx::ModelProto& m, const uint8_t* data, size_t size) {
   return m.ParsePartialFromArray(data, static_cast<int>(size)) && m.has_graph();
 }
 
-/// Writes a model over the bytes; where it is too large, the bytes are changed instead.
+/// Writes a model over the bytes; if it is too large, the bytes are changed instead.
 size_t write(const onnx::ModelProto& m, uint8_t* data, size_t size, size_t max_size) {
   const size_t bytes = m.ByteSizeLong();
   if (bytes == 0 || bytes > max_size || !m.SerializePartialToArray(data, static_cast<int>(bytes)))

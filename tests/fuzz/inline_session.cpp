@@ -11,7 +11,7 @@ namespace troupe::test {
 
 namespace {
 
-/// What an iteration of a loop costs beside its nodes: binding, dispatch.
+/// Work of an iteration of a loop beside its nodes: binding, dispatch.
 constexpr double iteration_work = 1e5;
 
 std::vector<device_info> infos_of(const std::vector<std::unique_ptr<device>>& devices, int64_t memory_bytes) {

@@ -8,7 +8,7 @@
 
 namespace troupe::test {
 
-/// What a fuzzing run gives a model.
+/// Inputs that a fuzzing run gives a model.
 struct inline_limits {
   int64_t memory_bytes = int64_t{256} << 20; // of each device
   double work = 2e7;                         // flops and bytes of a run
@@ -44,8 +44,8 @@ private:
   const inline_limits limits_;
 };
 
-/// Makes inputs of a model up: small numbers and, among them, what arithmetic stumbles over; the same for equal seeds.
-/// Throws `errc::out_of_memory` if one would be too large.
+/// Makes inputs of a model up: small numbers and, among them, numbers on which arithmetic fails; the same for equal
+/// seeds. Throws `errc::out_of_memory` if one would be too large.
 named_tensors make_up_inputs(std::span<const value_info> inputs, uint32_t seed);
 
 } // namespace troupe::test

@@ -10,7 +10,7 @@ namespace {
 
 using change = void (*)(mutation&);
 
-/// What is listed twice happens twice as often.
+/// A mutation that is listed twice happens twice as often.
 constexpr auto changes = std::to_array<change>({
     mutations::change_op,           mutations::rewire,           mutations::rewire,
     mutations::insert_node,         mutations::insert_node,      mutations::remove_node,

@@ -1,5 +1,5 @@
 // Changes a model where it hurts: nodes, attributes, dims, initializers, recipes of constants, external data, bodies,
-// functions. What comes out is mostly well-formed protobuf and often nearly a model, so that faults after the loader's
+// functions. The result is mostly well-formed protobuf and often nearly a model, so that faults after the loader's
 // first checks are found too.
 #pragma once
 

@@ -66,7 +66,7 @@ void repeat_node(mutation& m) {
   const onnx::NodeProto* n = m.node(g);
   if (!n || n->output_size() == 0)
     return;
-  // Chained: what doubles in each node doubles again and again.
+  // In a chain: a value that doubles in each node doubles again and again.
   onnx::NodeProto copy = *n;
   std::string last = copy.output(0);
   const size_t count = m.once_in(8) ? m.below(40) : 1 + m.below(3);

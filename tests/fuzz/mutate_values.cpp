@@ -252,7 +252,7 @@ void move_outside(mutation& m) {
     add("length", std::to_string(m.once_in(3) ? m.integer() : static_cast<int64_t>(wanted)));
 }
 
-/// Replaces a constant in its readers by what a chain of operators makes of it: a longer recipe.
+/// Replaces a constant in its readers by the result of a chain of operators on it: a longer recipe.
 void compute_constant(mutation& m) {
   static const std::vector<std::string> chained{"Neg", "Add",  "Transpose", "Identity", "Cast",    "Concat", "Expand",
                                                 "Mul", "Tile", "Shape",     "Slice",    "Squeeze", "Abs",    "Reshape"};

@@ -1,4 +1,4 @@
-// What mutations share: chance, numbers and names to try, and the graphs of a model.
+// Shared by mutations: chance, numbers and names to try, and the graphs of a model.
 #pragma once
 
 #include "fuzz/model_mutator.hpp"

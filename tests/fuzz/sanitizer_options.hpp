@@ -1,4 +1,4 @@
-// What the sanitizers of every fuzz target are told. Included once by each.
+// Options of the sanitizers of every fuzz target. Included once by each.
 #pragma once
 
 /// More memory than there may be is an error to catch, as without a sanitizer, not the end; freed memory is kept from

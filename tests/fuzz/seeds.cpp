@@ -103,7 +103,7 @@ void write_message(const fs::path& file, uint8_t kind, const std::vector<uint8_t
   write(file, static_cast<char>(kind) + std::string(bytes.begin(), bytes.end()));
 }
 
-/// One of each kind, with something in what can be empty.
+/// One message of each kind, without empty members.
 void write_frames(const fs::path& folder) {
   using namespace remote;
   const sent_value here{.type = dtype::float32, .dims = {1}, .bytes = {0, 0, 0, 0}},

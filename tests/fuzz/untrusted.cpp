@@ -109,7 +109,7 @@ void check_same(const tensor& a, const tensor& b) {
     throw defect("a tensor is not what was written");
 }
 
-/// What can be read can be written, and comes back.
+/// A file that can be read can be written, and comes back.
 void check_npy_header(const tensor& t) {
   const std::string header = make_npy_header(t.type(), t.dims());
   const npy_header again = parse_npy_header(std::as_bytes(std::span(header)));
@@ -180,7 +180,7 @@ std::string try_binding_message(std::span<const uint8_t> bytes) {
   return "binding";
 }
 
-/// What can be read can be written, and is the same then.
+/// A message that can be read can be written, and is the same then.
 template <class T>
 std::string try_value(std::span<const uint8_t> bytes) {
   const std::vector<uint8_t> written = wire::encode(wire::decode<T>(bytes));
@@ -189,7 +189,7 @@ std::string try_value(std::span<const uint8_t> bytes) {
   return "value";
 }
 
-/// What a link brings.
+/// Reads a message as a link brings it.
 std::string try_frame(std::span<const uint8_t> bytes) {
   const remote::frame written = remote::encode(remote::decode(bytes));
   if (remote::encode(remote::decode(written)) != written)

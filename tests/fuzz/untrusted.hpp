@@ -1,5 +1,5 @@
-// What the fuzz targets do with a file's bytes, and what may come of it: a result or one clear error. Shared by the
-// targets and by the test that replays what they have found.
+// Calls that the fuzz targets make with a file's bytes; each may end in a result or in one clear error. Shared by the
+// targets and by the test that replays their findings.
 #pragma once
 
 #include "base/error.hpp"
@@ -17,33 +17,33 @@ namespace troupe::test {
 
 using untrusted = std::span<const std::byte>;
 
-/// What to do with a model beside loading it; a set of bits, so that a file can choose (`variant_of`).
+/// Steps beside loading a model; a set of bits, so that a file can choose (`variant_of`).
 namespace variant {
 inline constexpr unsigned unfused = 1, half = 2, two_devices = 4, on_gpu = 8, mapped = 16;
 inline constexpr unsigned inputs_shift = 5, all = 127; // two bits choose the inputs
 } // namespace variant
 
-/// Returns the variant that a model asks for: its `model_version`, which the engine does not read; 0 where it is no
+/// Returns the variant that a model asks for: its `model_version`, which the engine does not read; 0 if it is not a
 /// model.
 unsigned variant_of(untrusted model);
 
-/// Loads, rewrites, plans and runs a model. Returns how it ended: "result", or the name of an error's code. Throws what
-/// is no `troupe::error`, and `defect`.
+/// Loads, rewrites, plans and runs a model. Returns how it ended: "result", or the name of an error's code. Throws
+/// `defect`, and every exception that is not a `troupe::error`.
 std::string try_model(untrusted model, unsigned how);
 
-/// Reads bytes as .npy, .npz and .pb; what can be read is written and read again.
+/// Reads bytes as .npy, .npz and .pb; a tensor that can be read is written and read again.
 void try_tensor_file(untrusted bytes);
 
 /// Reads bytes as a saved plan, which is made again for each of `plan_models`, and as a file of profiles.
 void try_plan_file(untrusted bytes);
 
-/// The kinds of messages, by the first byte of what the fuzzer makes.
+/// The kinds of messages, by the first byte of the fuzzer's input.
 namespace message_kind {
 inline constexpr uint8_t plan = 0, binding = 1, device = 2, result = 3, stats = 4, tensor = 5, attributes = 6,
                          frame = 7, kinds = 8; // frame: one of `remote::message`
 } // namespace message_kind
 
-/// Reads bytes, after one that says what they are, as a message of another host; plans are bound, bindings are of the
+/// Reads bytes, after one that says their kind, as a message of another host; plans are bound, bindings are of the
 /// first of `plan_models`.
 void try_message(untrusted bytes);
 

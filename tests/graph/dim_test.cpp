@@ -1,4 +1,4 @@
-// Arithmetic with dims: canonical, exact, and the same as with the numbers that symbols stand for.
+// Arithmetic with dims: canonical, exact, and the same as with the numbers that symbols have.
 #include "graph/dim.hpp"
 
 #include "graph/dim_budget.hpp"
@@ -94,7 +94,7 @@ TEST_CASE("division of dims is exact if every term divides", "[graph][D3]") {
   CHECK(thrown_by([] { floor_div(a, b).evaluate({{"a", 1}, {"b", 0}}); }).code() == errc::invalid_input);
 }
 
-TEST_CASE("what is certain of a dim's sign simplifies minima and maxima", "[graph][D3]") {
+TEST_CASE("a dim's certain sign simplifies minima and maxima", "[graph][D3]") {
   CHECK(is_nonnegative(a * b + 2));
   CHECK(is_nonnegative(max(a - 3, 0)));
   CHECK(is_nonnegative(min(a, b)));
@@ -129,7 +129,7 @@ TEST_CASE("symbols of a dim, and those that depend on data", "[graph][D3]") {
   CHECK(thrown_by([] { (a * a).evaluate({{"a", INT64_MAX}}); }).code() != errc::internal);
 }
 
-TEST_CASE("dims combined at random are what their numbers are", "[graph][D3]") {
+TEST_CASE("dims combined at random evaluate to their numbers", "[graph][D3]") {
   std::mt19937_64 random(7);
   for (int i = 0; i < 300; ++i) {
     const bindings numbers{{"a", 1 + i % 7}, {"b", i % 3}, {"c", 1 + i % 11}};

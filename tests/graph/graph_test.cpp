@@ -1,4 +1,4 @@
-// Graphs as plain data: their invariants, order, and what no output needs.
+// Graphs as plain data: their invariants, their order, and the removal of nodes that no output needs.
 #include "graph/graph.hpp"
 
 #include "support/catch.hpp"
@@ -57,7 +57,7 @@ TEST_CASE("a cycle is refused by the names of its nodes", "[graph][A1][C5]") {
   CHECK_THAT(e.what(), Contains("cycle") && Contains("first"));
 }
 
-TEST_CASE("what breaks a graph's invariants is named", "[graph][A1]") {
+TEST_CASE("a broken invariant of a graph is named", "[graph][A1]") {
   const auto problem = [](void (*spoil)(backwards&)) {
     backwards b;
     spoil(b);
@@ -71,7 +71,7 @@ TEST_CASE("what breaks a graph's invariants is named", "[graph][A1]") {
   CHECK_THAT(problem([](backwards& b) { b.g.outputs = {add_value(b.g, "lost")}; }), Contains("output 'lost'"));
 }
 
-TEST_CASE("what no output needs goes, inputs stay", "[graph][A4]") {
+TEST_CASE("nodes that no output needs go, inputs stay", "[graph][A4]") {
   backwards b;
   const value_id unused = add_value(b.g, "unused"), dead = add_value(b.g, "dead");
   b.g.inputs.push_back(unused);

@@ -34,7 +34,7 @@ std::string length_prefixed(uint8_t tag, const std::string& body) {
 
 } // namespace
 
-TEST_CASE("files that are no models", "[loader]") {
+TEST_CASE("files that are not models", "[loader]") {
   const scratch_folder folder;
   const auto load_file = [&](const std::string& name, const std::string& bytes) {
     const auto file = folder.write(name, bytes);

@@ -1,4 +1,4 @@
-// Files of sequences and optionals: there and back, and bytes that are none.
+// Files of sequences and optionals: written and read again, and bytes that are not such files.
 #include "loader/models.hpp"
 #include "support/catch.hpp"
 #include "troupe/tensor_file.hpp"
@@ -42,7 +42,7 @@ TEST_CASE("sequences and optionals are read as they were written", "[loader][seq
   CHECK(text.values<tensor>()[0].values<std::string>()[0] == "a");
 }
 
-TEST_CASE("serialized sequences that are none", "[loader][sequence]") {
+TEST_CASE("bytes that are not serialized sequences", "[loader][sequence]") {
   const std::string good = make_pb("s", tensor::sequence(dtype::float32, {floats({1, 2})}));
   for (size_t size = 4; size < good.size(); ++size) // the name is whole
     if (size != 5)                                  // so is what it holds: an empty sequence

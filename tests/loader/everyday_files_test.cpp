@@ -1,4 +1,4 @@
-// Valid files as exporters, optimisers and caches write them, beside what the standard's examples show.
+// Valid files as exporters, optimisers and caches write them, beyond the standard's examples.
 #include "support/catch.hpp"
 
 #include "loader/models.hpp"
@@ -116,7 +116,7 @@ TEST_CASE("sparse initializers and constants are dense tensors", "[loader]") {
   CHECK(values_of(run_on_cpu(constant, {{"x", x}})) == expected);
 }
 
-TEST_CASE("sparse tensors that are none, or too large when they are dense, are refused", "[loader][limits]") {
+TEST_CASE("sparse tensors that are invalid, or too large when they are dense, are refused", "[loader][limits]") {
   const auto refusal = [](const onnx::SparseTensorProto& t) {
     auto m = sum_with_initializer();
     *m.mutable_graph()->add_sparse_initializer() = t;
@@ -251,7 +251,7 @@ TEST_CASE("files of other kinds are called by their names", "[loader]") {
   CHECK_THAT(refusal("PK\3\4 and so on"), Contains("a zip archive"));
   CHECK_THAT(refusal(std::string("\x1c\0\0\0ORTM\0\0", 10)), Contains(".ort"));
   CHECK_THAT(refusal("GGUF\3"), Contains("GGUF"));
-  // A name that looks like one of them is no reason: the file is read first.
+  // A name that looks like one of them does not matter: the file is read first.
   auto m = relu_model();
   m.set_producer_name("ORTMaker");
   const std::string bytes = m.SerializeAsString();

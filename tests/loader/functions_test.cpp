@@ -177,7 +177,7 @@ TEST_CASE("bodies capture values of the enclosing graph, and constants as consta
   body.add_output()->set_name("inner");
   body.add_output()->set_name("constant");
   SECTION("captured") {
-    // Relu takes one input; the capture is no formal one.
+    // Relu takes one input; the capture is not a formal one.
     const graph g = load(m);
     const node& n = g.nodes[0];
     REQUIRE(n.captures == 1);

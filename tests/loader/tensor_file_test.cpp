@@ -240,7 +240,7 @@ TEST_CASE("hostile .npz archives", "[loader]") {
     CHECK(wrong(whole.substr(0, size)) != "");
 }
 
-TEST_CASE("serialized tensors that are none", "[loader]") {
+TEST_CASE("bytes that are not serialized tensors", "[loader]") {
   const scratch_folder folder;
   const auto wrong = [&](const std::string& bytes) {
     const auto file = folder.write("bad.pb", bytes);

@@ -12,7 +12,7 @@ using namespace troupe;
 
 namespace {
 
-/// What takes time on a made-up device.
+/// Times of a made-up device.
 struct figures {
   double flops_per_s = 1e12, memory_bytes_per_s = 1e11;
   double launch_s = 2e-6, barrier_s = 3e-6, chunk_s = 4e-5, submit_s = 1e-5, wake_s = 3e-4;
@@ -27,7 +27,7 @@ double bytes_of(const graph& g, const std::vector<value_id>& values) {
   return bytes;
 }
 
-/// Seconds of what a node computes, its launch aside.
+/// Seconds in which a node computes, its launch aside.
 double work_seconds(const figures& f, const graph& g, const node& n) {
   if (n.op_type == "Add")
     return (bytes_of(g, n.inputs) + bytes_of(g, n.outputs)) / f.memory_bytes_per_s;

@@ -1,4 +1,4 @@
-// Made-up traces of plans for made-up operators: what the nodes took follows exactly.
+// Made-up traces of plans for made-up operators: the times of the nodes follow exactly.
 #include "measure/measure_nodes.hpp"
 
 #include "cost/cost_model.hpp"
@@ -129,7 +129,7 @@ TEST_CASE("iterations of a body count as often as they ran", "[measure][cost][A1
   CHECK(seconds == std::vector<double>{2, 4}); // 5 s traced, of which 3 in the body
 }
 
-TEST_CASE("views are no work", "[measure][cost][A14]") {
+TEST_CASE("views are not work", "[measure][cost][A14]") {
   graph_builder b;
   const value_id v = b.node(view_op, {b.node(plain_op, {b.input({7})}, {4})}, {2, 2});
   const auto p = make_plan(b.done({b.node(plain_op, {v}, {2, 2})}), one_gpu(), {});

@@ -1,4 +1,4 @@
-// Tuning by made-up times: what is tried, what is chosen, and that a wrong kernel never is.
+// Tuning by made-up times: which kernels are tried and chosen, and that a wrong one never is.
 #include "measure/tuning.hpp"
 
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
-// What slows runs down, found in traces that have it and not in those that have not; gains against what the run without
-// it takes.
+// Causes of slow runs, found in traces that have them and not in others; their gains are compared with runs without the
+// cause.
 #include "monitoring/bottlenecks.hpp"
 
 #include "actors/engine_access.hpp"
@@ -41,7 +41,7 @@ std::shared_ptr<const plan> chain(const homes& where, const std::vector<device_i
   return make_plan(g, devices, {.policy = policy, .pins = pins_of(*g, where, devices)});
 }
 
-/// Two chains that do not depend on each other, of so many nodes, on a device each.
+/// Two chains of a number of nodes that do not depend on each other, on a device each.
 std::shared_ptr<const plan> two_chains(size_t first, size_t second, placement_policy policy) {
   graph_builder b;
   const value_id in = b.input({4});
@@ -73,7 +73,7 @@ double gain_between(const run_trace& with, const run_trace& without) {
   return 1 - seconds_of(without) / seconds_of(with);
 }
 
-/// Requires a finding whose gain is what the run `without` its cause shows, where there is no such finding.
+/// Requires a finding whose gain is what the run `without` its cause shows, in which there is no such finding.
 finding check_gain(const run_trace& with, const run_trace& without, const std::string& cause) {
   const finding f = only(find_bottlenecks(with), cause);
   INFO(to_text(find_bottlenecks(with)));

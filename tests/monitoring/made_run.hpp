@@ -18,7 +18,7 @@ inline const op_def& work_op =
 inline const op_def host_work_op{
     .domain = "test", .name = "host_work", .since = 1, .inputs = {1, 255}, .infer = infer_nothing, .cost = gigaflop};
 
-/// What the parts of a run take, in ms.
+/// Times of the parts of a run, in ms.
 struct part_times {
   std::function<double(const plan&, node_id)> node = [](const plan&, node_id) { return 10.0; };
   double input = 0, output = 0; // of each value of the caller's that a device copies
@@ -26,7 +26,7 @@ struct part_times {
   double lead = 0, answer = 0;  // of each chunk
 };
 
-/// Returns the trace of a run whose parts take so long, each as early as can be: copies in, nodes, copies out.
+/// Returns the trace of a run whose parts take these times, each as early as can be: copies in, nodes, copies out.
 run_trace made_run(const std::shared_ptr<const plan>& p, const part_times& times = {});
 
 /// Returns a run's seconds.

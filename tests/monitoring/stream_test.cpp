@@ -19,7 +19,7 @@ device_sample device_at(const std::string& name, double busy_s) {
   return {name, {.chunks = 1, .busy_ns = static_cast<int64_t>(busy_s * 1e9)}};
 }
 
-/// A sample a second: `answered` requests so far, the device "cpu" busy so long so far.
+/// A sample a second: `answered` requests so far, and the time that the device "cpu" was busy so far.
 monitor_sample at(double second, uint64_t answered, double busy_s) {
   monitor_sample s{.at_s = second, .runs = answered};
   s.queue.answered = answered;
@@ -35,8 +35,8 @@ const trend& named(const monitor_report& r, const std::string& name) {
   return r.trends.front();
 }
 
-/// Two samples, ten seconds apart, of two replicas that were busy so many seconds of them, with 100 pieces of 4 rows
-/// each.
+/// Two samples, ten seconds apart, of two replicas with 100 pieces of 4 rows each; the arguments are the seconds in
+/// which they were busy.
 std::vector<monitor_sample> two_samples(double first_busy, double second_busy, size_t waiting = 1) {
   std::vector<monitor_sample> samples{at(0, 0, 0), at(10, 200, 0)};
   for (size_t i = 0; i < 2; ++i) {
@@ -99,7 +99,7 @@ TEST_CASE("a trend is the slope in per cent of the mean a minute", "[monitor][C9
   CHECK(named(report_of(samples), "requests/s").slope == Approx(100 * 60 / 95.5).epsilon(0.02));
 }
 
-TEST_CASE("what goes up and down by chance has no slope", "[monitor][C9]") {
+TEST_CASE("a figure that goes up and down by chance has no slope", "[monitor][C9]") {
   std::vector<monitor_sample> samples{at(0, 0, 0)};
   for (int second = 1; second <= 12; ++second)
     samples.push_back(at(second, samples.back().queue.answered + (second % 3 == 0 ? 130 : 90), 0.1 * second));
@@ -224,7 +224,8 @@ TEST_CASE("a report as text and as JSON", "[monitor][C7][C8][C9]") {
 
 namespace {
 
-/// What Prometheus would read: samples by name and label, types by name. Fails at a line that is none of the format's.
+/// Reads a text as Prometheus would: samples by name and label, types by name. Fails at a line that is not of the
+/// format.
 struct scraped {
   std::map<std::string, double> values; // "name" or "name{value of the label}"
   std::map<std::string, std::string> types;

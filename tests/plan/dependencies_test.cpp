@@ -1,5 +1,5 @@
-// What must wait for what: through data, through bytes that are used again, through control flow; and graphs in which
-// that is a circle.
+// Which nodes must wait for which: through data, through bytes that are used again, through control flow; and graphs in
+// which nodes wait for each other in a circle.
 #include "loader/models.hpp"
 #include "plan/graphs.hpp"
 #include "support/catch.hpp"
@@ -85,9 +85,9 @@ TEST_CASE("a reader on each device waits for the writer, and no reader for anoth
   }
 }
 
-TEST_CASE("what overwrites a value waits for everyone who reads it", "[plan][C5]") {
-  // On a GPU the nodes of a wave run at once: whoever writes in place, or into bytes that are free again, comes in a
-  // later one.
+TEST_CASE("a node that overwrites a value waits for all its readers", "[plan][C5]") {
+  // On a GPU the nodes of a wave run at once: a node that writes in place, or into bytes that are free again, comes in
+  // a later one.
   graph_builder b;
   const value_id in = b.input({64});
   const value_id a = b.node(plain_op, {in}, {64});

@@ -1,4 +1,4 @@
-// What plan tests share: made-up operators that only have shapes, and devices.
+// Shared by plan tests: made-up operators that only have shapes, and devices.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe::testing {
 
-/// What operators that every GPU runs answer.
+/// The launches of operators that every GPU runs.
 inline std::vector<launch_list> any_launch(const gpu_call&) {
   std::vector<launch_list> lists(1);
   lists[0].name = "any";

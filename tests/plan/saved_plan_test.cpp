@@ -1,4 +1,4 @@
-// Plans that are saved, edited and made again: what fits is followed to the letter, what does not is named.
+// Plans that are saved, edited and made again: a plan that fits is followed to the letter, and a misfit is named.
 #include "plan/saved_plan.hpp"
 
 #include "ops/registry.hpp"
@@ -107,7 +107,7 @@ TEST_CASE("the order of chunks in a saved plan does not matter", "[plan][B1]") {
   CHECK(names_of(*p, 2) == std::vector<std::string>{"n6"});
 }
 
-TEST_CASE("what is wrong with a saved plan is named", "[plan][B1][D8][C5]") {
+TEST_CASE("a fault of a saved plan is named", "[plan][B1][D8][C5]") {
   const auto g = two_chains();
   const auto devices = cpus(2);
   json good = saved_json(g, devices);
@@ -210,7 +210,7 @@ TEST_CASE("a chunk of a saved plan stays within a segment", "[plan][B1]") {
   CHECK_THAT(refusal(g, cpus(1), saved), Contains("'n0' and 'n1' cannot be in one chunk: shapes depend on data"));
 }
 
-TEST_CASE("what planning inserts is where it was when a plan is made again", "[plan][B1]") {
+TEST_CASE("nodes that planning inserts are where they were when a plan is made again", "[plan][B1]") {
   const auto inserted = [](const json& saved) {
     size_t count = 0;
     for (const json& c : saved["chunks"])

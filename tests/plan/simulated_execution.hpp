@@ -1,4 +1,4 @@
-// A plan's execution without kernels, its parts in random order: for tests of what orders a plan allows.
+// A plan's execution without kernels, its parts in random order: for tests of the orders that a plan allows.
 #pragma once
 
 #include "plan/bind/layout_buckets.hpp"
@@ -145,7 +145,7 @@ private:
         write(c, v);
   }
 
-  /// The first part that is written takes the tensor's bytes, which must still be its when the others come.
+  /// The first part that is written takes the tensor's bytes; they must still be that tensor's when the others come.
   void write_part(const chunk& c, value_id v) {
     const value_id root = p_.storage[v];
     std::set<value_id>& parts = parts_[root];

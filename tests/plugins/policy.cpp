@@ -1,5 +1,5 @@
-// Policy plug-ins for tests (tests/CMakeLists.txt): a library for each of these functions, `POLICY` says which, and
-// some that are wrong in what they say of themselves.
+// Policy plug-ins for tests (tests/CMakeLists.txt): a library for each of these functions, chosen by `POLICY`, and some
+// whose description of themselves is wrong.
 #include <troupe/policy.hpp>
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// Strategy plug-ins for tests (tests/CMakeLists.txt): a library for each of these functions, `CHOOSE` and `SHARE` say
-// which, and some that are wrong in what they say of themselves.
+// Strategy plug-ins for tests (tests/CMakeLists.txt): a library for each of these functions, chosen by `CHOOSE` and
+// `SHARE`, and some whose description of themselves is wrong.
 #include <troupe/strategy.hpp>
 
 #include <stdexcept>

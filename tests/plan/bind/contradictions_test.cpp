@@ -15,7 +15,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// What a call comes to: results, or why there are none.
+/// The outcome of a call: results, or why there are none.
 struct outcome {
   std::vector<tensor> results;
   std::string refusal;
@@ -31,7 +31,7 @@ outcome outcome_of(F&& run) {
   }
 }
 
-/// Whether only elements of operands decide that a call is refused: GPUs do not look at them before they run.
+/// Whether a call is refused because of elements of its operands alone: GPUs do not look at them before they run.
 bool is_about_elements(const std::string& refusal) {
   return refusal.find("out of bounds") != std::string::npos || refusal.find("out of range") != std::string::npos ||
          refusal.find("leaves a cache of") != std::string::npos;

@@ -42,7 +42,7 @@ memory_shortage shortage_of(const std::shared_ptr<const graph>& g, const std::ve
 
 } // namespace
 
-TEST_CASE("what does not fit spills to other GPUs, then to the CPU", "[plan][B2][B3][E4]") {
+TEST_CASE("nodes that do not fit spill to other GPUs, then to the CPU", "[plan][B2][B3][E4]") {
   std::vector<device_info> devices = gpus_and_fallback(2);
   const auto g = weighted_chain(20, dim::symbol("n"));
   const bindings values{{"n", 64}};

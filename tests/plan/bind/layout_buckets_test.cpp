@@ -91,7 +91,7 @@ TEST_CASE("symbols that the model ties together grow together", "[plan][D1][D3]"
   CHECK(layouts.bind(p, 0, {{"seq", 1}, {"past", 31}, {"total", 32}})->layout == step->layout);
   const auto next = layouts.bind(p, 0, {{"seq", 1}, {"past", 32}, {"total", 33}});
   CHECK(capacity_of(*next, "total") == 64);
-  // What does not fit the model is the caller's mistake, bucket or not.
+  // Dims that do not fit the model are the caller's mistake, bucket or not.
   CHECK_THROWS_AS(layouts.bind(p, 0, {{"seq", 1}, {"past", 22}, {"total", 24}}), error);
   CHECK_THROWS_WITH(layouts.bind(p, 0, {{"seq", 1}}), Catch::Contains("not bound"));
 }

@@ -29,7 +29,7 @@ tensor ones(shape dims) {
 /// A call "call" of x, whose dims have the symbol n, and y, whose dims have m.
 graph two_inputs(const std::string& op, symbolic_shape x, symbolic_shape y, attributes attrs = {}) {
   graph_builder b;
-  // Relu before and behind: layouts and fusion take part.
+  // Relu before and after it: layouts and fusion take part.
   const value_id left = b.op("Relu", {b.input("x", std::move(x))}), right = b.op("Relu", {b.input("y", std::move(y))});
   b.output(b.op("Relu", {b.op(op, {left, right}, std::move(attrs), "call")}));
   return b.g;

@@ -54,7 +54,7 @@ TEST_CASE("a chunk is cut if read-back hides behind work", "[plan][E7][C7]") {
   CHECK(p->chunks[0].downloads.size() == 1);
   CHECK(p->chunks[1].predecessors == std::vector<chunk_id>{0});
   CHECK(mentions_boundaries(*p));
-  // Launch cost: a submission more takes longer than what it hides.
+  // Launch cost: one more submission takes longer than the time that it hides.
   CHECK(chunk_count(early_output(5, large), slow_gpu(3, 3.5)) == 1);
   // Density: too little work to hide behind.
   CHECK(chunk_count(early_output(5, large), slow_gpu(3, 0.5, 0.001)) == 1);
@@ -111,7 +111,7 @@ TEST_CASE("chunks of a device are joined if submissions cost more than waiting",
   verify(*apart);
   CHECK(apart->chunks.size() == 16);
   CHECK(!mentions_boundaries(*apart));
-  // The first device is what all wait for.
+  // All others wait for the first device.
   devices[0].profile.submit_s = 3;
   devices[1].profile.launch_s = 0.1;
   const auto joined = make_plan(g, devices, {.pins = pins});
@@ -136,7 +136,7 @@ TEST_CASE("chunks are not joined across what waits for the first and is awaited 
   CHECK(p->chunks.size() == 3);
 }
 
-TEST_CASE("chunks are joined for the least gain if nobody waits longer", "[plan][A14]") {
+TEST_CASE("chunks are joined for the least gain if no chunk waits longer", "[plan][A14]") {
   // The second device needs what the first one makes first, and what it makes last. A third one, if it is not so
   // (`both`), needs the first alone.
   const auto model = [](bool both, std::vector<placement_pin>& pins) {

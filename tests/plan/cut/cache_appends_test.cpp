@@ -27,7 +27,7 @@ TEST_CASE("a decoder's caches may grow in place on a GPU", "[plan]") {
     CHECK(c.uploads.at(a.upload) == a.past);
     CHECK(c.downloads.at(a.download) == a.present);
     CHECK("past_" + p->program->values[a.present].name.substr(8) == p->program->values[a.past].name);
-    // New rows are written last: their memory is nobody else's until then.
+    // New rows are written last: no other value has their memory until then.
     const device_lifetimes& all = p->lifetimes.at(0);
     const auto rows = std::find_if(all.values.begin(), all.values.end(),
                                    [&](const lifetime& l) { return l.value == p->storage[a.fresh]; });

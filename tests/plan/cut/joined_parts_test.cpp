@@ -1,4 +1,4 @@
-// Which concatenations move nothing, and what the plan then says of bytes, waves and lifetimes.
+// Which concatenations move nothing, and what the plan then states of bytes, waves and lifetimes.
 #include "ops/registry.hpp"
 #include "plan/cut/joined_parts.hpp"
 #include "plan/estimate/predict.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 const dim batch = dim::symbol("n");
 
-/// Convolutions, and what joins them.
+/// Convolutions, and the Concats that join them.
 struct net : graph_builder {
   value_id conv(value_id x, int64_t from, int64_t to, int64_t kernel = 1, int64_t groups = 1) {
     const value_id w =
@@ -137,7 +137,8 @@ TEST_CASE("products join along their columns, whatever their rows", "[plan]") {
   }
   net n;
   const value_id x = n.input({4, 8});
-  CHECK(joined(*planned(n, {n.concat({n.product(x, 8, 4), n.product(x, 8, 4)}, 0)})) == 0); // rows are no parts of rows
+  // Rows are not parts of rows.
+  CHECK(joined(*planned(n, {n.concat({n.product(x, 8, 4), n.product(x, 8, 4)}, 0)})) == 0);
 }
 
 TEST_CASE("a part that others need, or that is no part of rows, keeps the Concat as it is", "[plan]") {

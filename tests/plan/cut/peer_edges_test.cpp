@@ -73,7 +73,7 @@ TEST_CASE("a chunk on a peer is ready when what it reads has been sent", "[plan]
   CHECK(set.awaits_peers(1));
   set.sent(1, ready, true);
   CHECK(ready == std::vector<chunk_id>{0, 1, 2});
-  set.sent(2, ready, false); // what it makes is too large, say
+  set.sent(2, ready, false); // as if its value were too large
   CHECK(ready == std::vector<chunk_id>{0, 1, 2});
   CHECK(set.awaits_others(2));
   CHECK(set.awaits_others(1));

@@ -158,7 +158,7 @@ TEST_CASE("chunks of GPUs are ordered by wave, views after what makes their byte
   CHECK(on_cpu->chunks.at(0).wave_count() == 0);
 }
 
-TEST_CASE("in-place needs a wave in which nobody else reads the input", "[plan][D5]") {
+TEST_CASE("in-place needs a wave in which no other node reads the input", "[plan][D5]") {
   for (const bool other_reader : {false, true}) {
     graph_builder b;
     const value_id in = b.input({512});

@@ -17,7 +17,7 @@ std::vector<launch_list> only_float16(const gpu_call& call) {
   return call.gpu.float16 ? any_launch(call) : launch_lists{};
 }
 
-/// Takes what it expects of representative operands: [8, 8] beside known elements {8, 2}.
+/// Takes the representative operands that it expects: [8, 8] beside known elements {8, 2}.
 std::vector<launch_list> careful_launch(const gpu_call& call) {
   const bool first = call.inputs.at(0).dims == shape{representative_dim, 8} &&
                      call.outputs.at(0).dims == shape{2 * representative_dim, representative_dim, 4};

@@ -1,4 +1,4 @@
-// How often predictions think that a Loop runs its body.
+// How many iterations of a Loop predictions count on.
 #include "plan/estimate/gpu_support.hpp"
 #include "plan/estimate/predict.hpp"
 #include "plan/graphs.hpp"
@@ -46,13 +46,13 @@ double predicted_trips(const count_maker& count_of, const bindings& expected = {
 TEST_CASE("a Loop's trip count is read if the model states it", "[plan][cost][control][C10]") {
   CHECK(predicted_trips(constant(1000)) == Approx(1000));
   CHECK(predicted_trips(constant(-5)) == Approx(0).margin(0.01));
-  // What while-loops say means nothing.
+  // The trip count that while-loops state means nothing.
   CHECK(predicted_trips(constant(std::numeric_limits<int64_t>::max())) == Approx(representative_dim));
   CHECK(predicted_trips([](test::graph_builder& b, value_id) { return b.input("n", {}, dtype::int64); }) ==
         Approx(representative_dim));
 }
 
-TEST_CASE("a trip count that is a dim is what the first run says", "[plan][cost][control][C10]") {
+TEST_CASE("a trip count that is a dim is that of the first run", "[plan][cost][control][C10]") {
   const auto rows = [](test::graph_builder& b, value_id x) {
     return b.op("Gather", {b.op("Shape", {x}), b.constant("zero", test::count(0))});
   };

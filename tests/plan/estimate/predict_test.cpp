@@ -144,7 +144,7 @@ TEST_CASE("large copies go beside the work of the chunks around", "[plan][cost][
   for (chunk_cost& c : chunks)
     c.in_bytes = c.out_bytes = 1000;
   CHECK(play(chunks, devices).makespan_s == Approx(18.5));
-  // Copies out go with their chunk if the next one waits for somebody who may wait for them.
+  // Copies out go with their chunk if the next one waits for a chunk that may wait for them.
   chunks = {{.work_s = 3, .out_s = 1, .out_bytes = large},
             {.device = 1, .work_s = 10, .predecessors = {0}},
             {.work_s = 3, .predecessors = {0, 1}}};

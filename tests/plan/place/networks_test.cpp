@@ -1,4 +1,4 @@
-// Plans over hosts: what the network between them costs, and what heft and dmda make of it.
+// Plans over hosts: what the network between them costs, and how heft and dmda place nodes because of that.
 #include "plan/estimate/predict.hpp"
 #include "plan/graphs.hpp"
 #include "plan/plan_key.hpp"

@@ -23,7 +23,7 @@ std::vector<std::string> ordered(graph_builder& b, std::vector<device_index> pla
 
 } // namespace
 
-TEST_CASE("what another device waits for goes first", "[plan][A14][C2]") {
+TEST_CASE("nodes that another device waits for go first", "[plan][A14][C2]") {
   graph_builder b;
   const value_id in = b.input({64});
   value_id own = in;

@@ -43,7 +43,7 @@ std::vector<int64_t> same(size_t count, int64_t size = 1) {
   return std::vector<int64_t>(count, size);
 }
 
-/// GPUs of so many GFLOP/s, with free links.
+/// GPUs of these GFLOP/s, with free links.
 std::vector<device_info> gpus_of(const std::vector<double>& gflops) {
   std::vector<device_info> devices = gpus(gflops.size());
   for (size_t i = 0; i < devices.size(); ++i)
@@ -116,7 +116,7 @@ TEST_CASE("memory moves a pipeline's cuts", "[plan][C3][B3]") {
   devices[0].memory_bytes = 1 << 20;
   devices[1].memory_bytes = 3 * 1024 + 512;
   CHECK(place(g, devices, pipeline) == placed{0, 0, 0, 0, 0, 1, 1, 1});
-  // If it fits in no way, it is balanced and the binding says what lacks.
+  // If no placement fits, it is balanced, and the binding says how much memory is missing.
   devices[0].memory_bytes = 1024;
   CHECK(place(g, devices, pipeline) == placed{0, 0, 0, 0, 1, 1, 1, 1});
 }
@@ -141,7 +141,7 @@ TEST_CASE("pins hold in a pipeline and count for their device", "[plan][C3]") {
   CHECK(place(g, gpus_of({100, 100}), options) == placed{1, 1, 0, 0, 0, 0, 1, 1});
 }
 
-TEST_CASE("what a pipeline's device cannot run goes to one that can", "[plan][C3]") {
+TEST_CASE("nodes that a pipeline's device cannot run go to one that can", "[plan][C3]") {
   graph_builder b;
   value_id v = b.input({1});
   for (int i = 0; i < 9; ++i)

@@ -32,11 +32,11 @@ TEST_CASE("every node goes to the first device that can run it", "[plan][B3]") {
   v = b.node(host_op, {v}, {4});
   b.node(plain_op, {v}, {4});
   CHECK(single(b, gpus_and_fallback(2)) == placed{0, 2, 0});
-  // A fallback device comes last, wherever it stands in the list.
+  // A fallback device comes last, wherever it is in the list.
   std::vector<device_info> devices = gpus_and_fallback(2);
   std::swap(devices[0], devices[2]);
   CHECK(single(b, devices) == placed{1, 0, 1});
-  // A CPU that is no fallback takes everything if it comes first.
+  // A CPU that is not a fallback takes everything if it comes first.
   devices[0].fallback = false;
   CHECK(single(b, devices) == placed{0, 0, 0});
 }
@@ -77,7 +77,7 @@ TEST_CASE("small integers and views between CPU nodes stay there", "[plan]") {
   const value_id sum = b.node(plain_op, {made}, {64, 64});    // 8: tensor work
   const value_id shown = b.node(view_op, {sum}, {4096});      // 9: of a GPU's value
   b.node(host_op, {shown}, {4});                              // 10: CPU
-  b.node(view_op, {made}, {4096});                            // 11: read by nobody: an output
+  b.node(view_op, {made}, {4096});                            // 11: read by no node: an output
   const value_id both = integers(b, plain_op, {size}, {2});   // 12: read by both
   b.node(plain_op, {both}, {4});                              // 13: GPU
   b.node(host_op, {both}, {4});                               // 14: CPU

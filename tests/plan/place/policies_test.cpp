@@ -31,7 +31,7 @@ const op_def& heavy_op = gpu_op(
     {.domain = "test", .name = "heavy", .since = 1, .inputs = {0, 255}, .infer = infer_nothing, .cost = heavy_cost},
     any_launch);
 
-/// Layers of operators of all kinds and sizes, some with weights, each reading values not far behind.
+/// Layers of operators of all kinds and sizes, some with weights, each reading values of a few layers before.
 std::shared_ptr<const graph> random_graph(generator& random) {
   graph_builder b;
   std::vector<value_id> values{b.input({int64_t{1} << below(random, 16)})};
@@ -154,7 +154,7 @@ TEST_CASE("heft spreads what is worth a move, and only that", "[plan][C6][C2]") 
     CHECK(mixed->placement[n] == (mixed->program->nodes[n].name == "n0" ? 0 : 1));
 }
 
-TEST_CASE("dmda takes what is ready first and does not look ahead", "[plan][C6]") {
+TEST_CASE("dmda takes the node that is ready first and does not look ahead", "[plan][C6]") {
   std::vector<device_info> devices = gpus(2);
   for (device_info& d : devices)
     d.profile = typical_gpu(16, false);

@@ -92,7 +92,7 @@ TEST_CASE("a plug-in's wrong answer is refused by its name", "[plan][schedules][
   refused("gives_no_reason", "failed: status 7, and no reason given");
 }
 
-TEST_CASE("what is no plug-in of this version is refused by its file", "[plan][schedules][E5]") {
+TEST_CASE("a file that is not a plug-in of this version is refused by its name", "[plan][schedules][E5]") {
   const auto refused = [&](const fs::path& file, const std::string& why) {
     CHECK_THROWS_WITH(policy_library::open(file), Contains(file.string()) && Contains(why));
   };

@@ -19,15 +19,15 @@ double below(generator& random, int bound) {
   return static_cast<double>(random() % static_cast<uint64_t>(bound));
 }
 
-/// What a stage takes on device `d` after one on `host`; infinite if it does not fit.
+/// Returns what a stage takes on device `d` after one on `host`; infinite if it does not fit.
 double stage_seconds(const stage_costs& costs, uint32_t host, uint32_t d, uint32_t a, uint32_t b) {
   const device_stages& device = costs.devices[d];
   const auto& network = costs.network[host * costs.hosts + device.host];
   return a < device.first[b] ? never : device.end[b] - device.begin[a] + (network.empty() ? 0 : network[a]);
 }
 
-/// Returns the least time of the slowest of exactly `count` stages, by trying every cut with every device: what the
-/// slowest one takes by the last device and the cut behind it, stage after stage.
+/// Returns the least time of the slowest of exactly `count` stages, by trying every cut with every device: stage after
+/// stage, the time of the slowest one by the last device and the cut after it.
 double naive_bottleneck(const stage_costs& costs, uint32_t count) {
   const auto devices = static_cast<uint32_t>(costs.devices.size());
   using table = std::vector<std::vector<double>>; // by device, by cut

@@ -114,7 +114,7 @@ TEST_CASE("a GPU computes bfloat16 in float32, and moves it as it is", "[plan]")
   CHECK(types_of(widened(b, {gpu()}), "Cast").empty());
 }
 
-TEST_CASE("what decides by a 16-bit float sees it rounded", "[plan]") {
+TEST_CASE("a node that decides by a 16-bit float sees it rounded", "[plan]") {
   graph_builder b;
   const value_id x = b.input("x", {4}, f16), sum = b.op("Add", {x, x});
   b.output(b.op("Less", {sum, x}));

@@ -30,7 +30,7 @@ TEST_CASE("a plan prints its devices, chunks and transfers", "[plan][B8]") {
   CHECK(j["chunks"][1]["uploads"][0] == "v1");
 }
 
-TEST_CASE("a plan prints its waves, and what no GPU runs", "[plan][B8][E3]") {
+TEST_CASE("a plan prints its waves, and the nodes that no GPU runs", "[plan][B8][E3]") {
   graph_builder b;
   const value_id in = b.input({4});
   const value_id left = b.node(plain_op, {in}, {4}), right = b.node(plain_op, {in}, {4});
