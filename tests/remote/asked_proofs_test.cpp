@@ -1,4 +1,4 @@
-// Workers that ask for proofs of weights, honest ones and others: no question keeps a link from its work.
+// Workers that ask for proofs of weights, honestly or not: no question keeps a link from its work.
 #include "cpu/cpu_device.hpp"
 #include "device/tells_progress.hpp"
 #include "remote/remote_device.hpp"
@@ -47,7 +47,7 @@ std::shared_ptr<const plan> plan_with(const std::vector<tensor>& weights) {
   return make_plan(n.program(products), {far}, {});
 }
 
-/// A worker that says what a test tells it to, and answers nothing but measurements.
+/// A worker that sends the messages that a test gives it, and answers nothing but measurements.
 class spoken_worker {
 public:
   spoken_worker() {

@@ -1,5 +1,5 @@
-// A worker holds the chunks of a session to their plan: what comes out of order, twice, or for what has failed never
-// reaches a device.
+// A worker holds the chunks of a session to their plan: a chunk that comes out of order, twice, or for an execution
+// that has failed never reaches a device.
 #include "cpu/cpu_device.hpp"
 #include "remote/served_executions.hpp"
 #include "support/catch.hpp"
@@ -31,7 +31,7 @@ TEST_CASE("a chunk that its plan does not allow yet ends the link", "[remote]") 
   CHECK_FALSE(s.hear<remote::chunk_made>());
 }
 
-TEST_CASE("a chunk alone does not see what another execution has left on its device", "[remote]") {
+TEST_CASE("a chunk alone does not see the values that another execution has left on its device", "[remote]") {
   far_host host({make_cpu_device("cpu")});
   spoken_session s(host);
   const round_trip m = there_and_back(s.devices()[0]);
@@ -133,7 +133,7 @@ TEST_CASE("executions are held to their plan's order, a slot to one of them", "[
   CHECK(all.take_idle().size() == 1);
 }
 
-TEST_CASE("what failed on one device of a worker has failed on the others", "[remote]") {
+TEST_CASE("an execution that failed on one device of a worker has failed on the others", "[remote]") {
   const round_trip m = there_and_back(far_info());
   served_executions all;
   all.begin({1, 0}, m.bound, 0, m.first, 0);

@@ -38,7 +38,7 @@ constexpr int64_t us = 1'000, ms = 1'000'000, hour = 3'600'000'000'000;
 
 } // namespace
 
-TEST_CASE("what a clock is ahead is known to half the shortest way there and back", "[remote][trace]") {
+TEST_CASE("how far a clock is ahead is known to half the shortest way there and back", "[remote][trace]") {
   std::mt19937 random(1);
   std::exponential_distribution<double> delay(1.0 / (300 * us));
   for (const int64_t ahead : {int64_t{0}, 7 * hour, -1000 * hour}) {
@@ -65,7 +65,7 @@ TEST_CASE("clocks that drift apart are measured again by the chunks of a run", "
   const int64_t later = 2 * hour;
   CHECK(std::abs(filter.ahead_ns() - host.ahead_at(later)) > 500 * ms);
   CHECK(std::abs(filter.ahead_ns() - host.ahead_at(later)) <= filter.error_ns(later));
-  filter.add(host.exchange(later, 3 * ms, 20 * ms, 200 * us)); // it waited for others there
+  filter.add(host.exchange(later, 3 * ms, 20 * ms, 200 * us)); // it waited there for other chunks
   CHECK(std::abs(filter.ahead_ns() - host.ahead_at(later)) <= 1500 * us);
   CHECK(filter.error_ns(later + 25 * ms) < 1700 * us);
   filter.add(host.exchange(later + 100 * ms, 900 * ms, 0, 900 * ms)); // tells nothing new
@@ -89,7 +89,7 @@ TEST_CASE("a clock that was stopped is believed anew, an impossible exchange is 
     }
 }
 
-TEST_CASE("times of another clock are moved by what it is ahead", "[remote][trace]") {
+TEST_CASE("times of another clock are moved by as much as it is ahead", "[remote][trace]") {
   for (const int64_t ahead : {int64_t{0}, int64_t{7'000'000'000}, int64_t{-3'600'000'000'000}})
     CHECK(moved(1'200'000 + ahead, ahead)[0].begin_ns == 1'200'000);
 }

@@ -1,4 +1,4 @@
-// Members of the cluster that send what no session sends: the worker ends their links, and serves the others.
+// Members of the cluster that send messages that no session sends: the worker ends their links, and serves the others.
 #include "cpu/cpu_device.hpp"
 #include "support/catch.hpp"
 #include "support/far_device.hpp"

@@ -28,7 +28,7 @@ tensor twos() {
   return t;
 }
 
-/// A session that holds on to a worker that leaves as long as the test wants it.
+/// A session that keeps a leaving worker waiting for as long as the test wants.
 struct session {
   explicit session(far_host& host) : client(host.connect()), far(remote::make_remote_device(client, 0)) {
     client->on_leaving([this](const std::string& why, const std::shared_ptr<const void>& n) {
@@ -57,7 +57,7 @@ struct session {
 
 } // namespace
 
-TEST_CASE("a worker that leaves refuses callers and lets what is in flight end", "[remote][D5]") {
+TEST_CASE("a worker that leaves refuses callers and lets runs in flight end", "[remote][D5]") {
   const auto latch = std::make_shared<hang_latch>();
   far_host host({std::make_shared<fault_device>(make_cpu_device("cpu"), fault_script{.hang_at = 0, .latch = latch})});
   session s(host);
@@ -99,13 +99,13 @@ TEST_CASE("a worker that leaves is needed for values that it keeps", "[remote][D
   CHECK(host.service().drain(limit));
 }
 
-TEST_CASE("a worker that leaves waits for nobody who needs nothing", "[remote][D5]") {
+TEST_CASE("a worker that leaves does not wait for a session that needs nothing", "[remote][D5]") {
   far_host host({make_cpu_device("cpu")});
   const auto client = host.connect();
   CHECK(host.service().drain(limit));
 }
 
-TEST_CASE("a worker that does not wait any longer takes what it kept with it", "[remote][D5]") {
+TEST_CASE("a worker that does not wait any longer takes the values that it kept with it", "[remote][D5]") {
   auto host = std::make_unique<far_host>(std::vector<std::shared_ptr<device>>{make_cpu_device("cpu")});
   session s(*host);
   const device_tensor kept = s.far->put(twos());

@@ -1,4 +1,4 @@
-// What a worker's owner allows: memory over all sessions, and hosts.
+// Limits that a worker's owner sets: memory over all sessions, and hosts.
 #include "cpu/cpu_device.hpp"
 #include "support/catch.hpp"
 #include "support/far_device.hpp"
@@ -40,7 +40,7 @@ bound_plan_ptr one_step(const device_info& on) {
   return bind_segment(make_plan(n.program({n.op("Relu", {x})}), {on}, {}), 0, {});
 }
 
-/// What one session's plan needs.
+/// Returns the bytes that one session's plan needs.
 int64_t needed() {
   return bytes_needed(*one_step(make_cpu_device("cpu")->info())->layout, 0);
 }
@@ -119,7 +119,7 @@ TEST_CASE("a device's limit holds over all sessions of a worker", "[remote][B2][
   CHECK(two.run(0).ok());
 }
 
-TEST_CASE("an install waits for memory of others, who are told", "[remote][B2][D2]") {
+TEST_CASE("an install waits for memory of other sessions, and they are told", "[remote][B2][D2]") {
   const auto host = open_small(needed() * 3 / 2, limit);
   member one(*host), two(*host);
   REQUIRE_FALSE(one.install().failed());
@@ -138,7 +138,7 @@ TEST_CASE("an install waits for memory of others, who are told", "[remote][B2][D
   CHECK(two.run(0).ok());
 }
 
-TEST_CASE("who waits for memory and is cut off lets the next one have it", "[remote][B2][D2]") {
+TEST_CASE("a session that waits for memory and is cut off lets the next one have it", "[remote][B2][D2]") {
   const auto host = open_small(needed() * 3 / 2, limit);
   member one(*host);
   auto two = std::make_unique<member>(*host);

@@ -22,11 +22,11 @@ struct listener {
 
 } // namespace
 
-TEST_CASE("a link in memory delivers in order, at the time that its conditions say", "[remote]") {
+TEST_CASE("a link in memory delivers in order, at the time that follows from its conditions", "[remote]") {
   link_pair pair({.delay = 1ms, .bytes_per_second = 1000}, link_driver::by_hand);
   pair.end(0)->send({1});
   pair.end(0)->send({2, 2});
-  CHECK(!pair.step()); // nobody listens yet
+  CHECK(!pair.step()); // no end listens yet
   listener a, b;
   pair.end(0)->receive(a.handler());
   pair.end(1)->receive(b.handler());
@@ -47,7 +47,7 @@ TEST_CASE("a link in memory delivers in order, at the time that its conditions s
   CHECK(!pair.step());
 }
 
-TEST_CASE("a link in memory is cut after so many bytes, and by a frame that is too long", "[remote]") {
+TEST_CASE("a link in memory is cut after a number of bytes, and by a frame that is too long", "[remote]") {
   for (const size_t length : {size_t{11}, remote::max_frame_bytes + 1}) {
     link_pair pair({.cut_after = length < 100 ? 20 : -1}, link_driver::by_hand);
     listener a, b;
@@ -63,7 +63,7 @@ TEST_CASE("a link in memory is cut after so many bytes, and by a frame that is t
   }
 }
 
-TEST_CASE("a link in memory delivers on threads of its own until it is stopped", "[remote]") {
+TEST_CASE("a link in memory delivers on its own threads until it is stopped", "[remote]") {
   link_pair pair({.delay = 2ms});
   listener a, b;
   std::atomic<bool> ended = false;

@@ -1,4 +1,4 @@
-// How pieces fit the link: never so much outstanding that heartbeats wait, and never less than what fills the link.
+// How pieces fit the link: never so much outstanding that heartbeats wait, and never less than fills the link.
 #include "support/catch.hpp"
 #include "support/link_pair.hpp"
 #include "support/piece_end.hpp"
@@ -14,7 +14,7 @@ struct measured {
   int64_t piece_bytes = 0;
 };
 
-/// Pulls so many bytes, in virtual time; the figures are those of the second half.
+/// Pulls this number of bytes, in virtual time; the figures are those of the second half.
 measured pull_over(link_conditions how, int64_t bytes) {
   link_pair pair(how, link_driver::by_hand);
   const auto clock = [&] { return pair.now(); };
@@ -22,7 +22,7 @@ measured pull_over(link_conditions how, int64_t bytes) {
   source.source().offer({1, 1}, tensor(dtype::uint8, {bytes}));
   source.source().offer({2, 2}, tensor(dtype::uint8, {100}));
   puller.puller().pull({2, 2}, tensor(dtype::uint8, {100}), [](const failure&) {});
-  pair.drain(); // so little says next to nothing about the rate
+  pair.drain(); // so few bytes tell next to nothing about the rate
   link_pair::time_point half, end;
   puller.puller().pull(
       {1, 1}, tensor(dtype::uint8, {bytes}), [&](const failure& f) { CHECK(!f.failed()); },

@@ -1,4 +1,4 @@
-// How far weights have come that are on their way to workers; what a link was measured to do.
+// How many bytes of the weights that are on their way to workers have come; rates that were measured on a link.
 #include "cpu/cpu_device.hpp"
 #include "device/tells_progress.hpp"
 #include "support/catch.hpp"
@@ -18,7 +18,7 @@ namespace {
 constexpr auto limit = 60s; // a hang fails a test
 constexpr int64_t elements = 1'000'000;
 
-/// A worker without any weights, and what a session has of it.
+/// A worker without any weights, and a session's client and device of it.
 struct worker_and_device {
   explicit worker_and_device(const std::string& name)
       : host({make_cpu_device("cpu")}, {}, name), client(host.connect()), far(remote::make_remote_device(client, 0)) {}
@@ -66,7 +66,7 @@ TEST_CASE("weights on their way to several workers are counted", "[remote][D3]")
     CHECK(first.came < first.total);
   }
   await([&] { return two.client->news().loads().came > first.came; });
-  await([&] { return progress > 1; }); // so nobody takes the device for silent meanwhile
+  await([&] { return progress > 1; }); // so the device is not taken for silent meanwhile
   for (worker_and_device* w : {&one, &two})
     w->host.link(0).set_conditions({});
   for (std::future<void>& done : installs)
@@ -77,7 +77,7 @@ TEST_CASE("weights on their way to several workers are counted", "[remote][D3]")
   }
 }
 
-TEST_CASE("what a short measurement cannot tell of a link is taken from an earlier one", "[remote][C11]") {
+TEST_CASE("a rate that a short measurement of a link cannot tell is taken from an earlier one", "[remote][C11]") {
   const remote::link_figures earlier{.round_trip_s = 9, .up_bytes_per_s = 1e9, .down_bytes_per_s = 2e9};
   remote::link_figures now{
       .round_trip_s = 1e-3, .up_bytes_per_s = 1e6, .down_bytes_per_s = 2e6, .up_tells = true, .down_tells = false};

@@ -1,4 +1,4 @@
-// Weights that are found in a folder of models by what they contain.
+// Weights that are found in a folder of models by their contents.
 #include "remote/model_folder.hpp"
 
 #include "graph/weight.hpp"
@@ -92,7 +92,7 @@ TEST_CASE("an index of a folder's weights is a hint that may be wrong or missing
   text.replace(text.find(real), real.size(), wrong);
   elsewhere.write("index", text);
   model_folder misled(scratch.path(), index);
-  CHECK(!has(misled, 1)); // what is not in the index is not looked for again
+  CHECK(!has(misled, 1)); // a weight that is not in the index is not looked for again
   CHECK(!has(misled, 2)); // a wrong entry is noticed when it is used
   CHECK(has(misled, 1));
   for (const std::string& garbage : {std::string("\0\xff\n\n zz", 7), text + " " + real, std::string(100'000, 'a')}) {

@@ -1,4 +1,4 @@
-// Weights that workers pass on to each other, over links in memory: what crosses which link, and peers that fail.
+// Weights that workers pass on to each other, over links in memory: which bytes cross which link, and peers that fail.
 #include "cpu/cpu_device.hpp"
 #include "graph/weight.hpp"
 #include "support/catch.hpp"
@@ -19,7 +19,7 @@ constexpr auto limit = 20s; // a hang fails a test
 constexpr int weight_count = 3;
 const shape weight_dims{100, 1000};
 constexpr int64_t weight_bytes = 400'000, all_bytes = weight_count * weight_bytes;
-/// What is said besides the weights' bytes, at most.
+/// Bytes that a link carries besides the weights, at most.
 constexpr int64_t talk = 60'000;
 
 template <class Condition>
@@ -83,7 +83,7 @@ public:
       all += sent_to(i);
     return all;
   }
-  /// Whether a device computes what the weights make.
+  /// Whether a device computes the result that belongs to the weights.
   bool is_right(size_t i) {
     const chunk& c = bound->source->chunks.at(i);
     REQUIRE(c.device == i);
@@ -165,7 +165,7 @@ private:
   std::vector<std::string> complaints_;
 };
 
-/// Remembers what the worker says.
+/// Remembers the worker's messages.
 class heard_link final : public remote::link {
 public:
   explicit heard_link(remote::link_ptr inner) : inner_(std::move(inner)) {}
@@ -290,7 +290,7 @@ TEST_CASE("weights come from the session's process if a peer fails", "[remote][D
   CHECK_THAT(said[0], Catch::StartsWith("w0:4242: ") && Catch::Contains(complaint));
 }
 
-TEST_CASE("a peer that has a weight no more is asked for the others", "[remote][D5]") {
+TEST_CASE("a peer that no longer has a weight is asked for the others", "[remote][D5]") {
   cluster c(2);
   far_host stranger({make_cpu_device("cpu")});
   c.install(0);
@@ -306,7 +306,7 @@ TEST_CASE("a peer that has a weight no more is asked for the others", "[remote][
   CHECK(c.complaints().size() == weight_count);
 }
 
-TEST_CASE("who waits for a worker that is lost gets its weights elsewhere", "[remote][D5]") {
+TEST_CASE("a worker that waits for one that is lost gets its weights elsewhere", "[remote][D5]") {
   cluster c(2);
   c.hosts[0]->link(0).set_conditions({.bytes_per_second = 200'000});
   auto lost = c.install_later(0);
@@ -352,7 +352,7 @@ TEST_CASE("weights are offered to peers as long as the session has their plan", 
   REQUIRE(heard->keys().size() == 2);
   CHECK(gives(*c.hosts[0], heard->keys()[1]));
   await([&] { return !gives(*c.hosts[0], heard->keys()[0]); });
-  CHECK_FALSE(gives(*c.hosts[0], content_hash(random_tensor(weight_dims, 9)))); // who knows it has been told nothing
+  CHECK_FALSE(gives(*c.hosts[0], content_hash(random_tensor(weight_dims, 9)))); // a key that the worker was not told
   client->close();
   await([&] { return !gives(*c.hosts[0], heard->keys()[1]); });
 }

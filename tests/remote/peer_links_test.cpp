@@ -15,12 +15,12 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int most_links = 256;
-constexpr int64_t most_bytes = int64_t{4} << 20; // of what a test pulls
+constexpr int64_t most_bytes = int64_t{4} << 20; // that a test pulls
 constexpr auto limit = 60s;                      // a hang fails a test
 
 const hash128 the_key = new_key();
 
-/// A link whose other end gives one tensor, at once or when the test says so.
+/// A link whose other end gives one tensor, at once or when the test lets it.
 class giving_link final : public link {
 public:
   giving_link(const piece_source& offers, bool is_slow) : offers_(offers), is_slow_(is_slow) {}
@@ -85,7 +85,7 @@ private:
   std::vector<piece_request> asked_;
 };
 
-/// Peers whose addresses begin with "slow" give what they have when the test says so, all others at once.
+/// Peers whose addresses begin with "slow" give the weights that they have when the test lets them, all others at once.
 class village {
 public:
   explicit village(std::chrono::milliseconds patience)

@@ -17,7 +17,7 @@ namespace {
 
 const hash128 the_key = new_key();
 
-/// Calls take as long as the test says; the only address that answers is "there:1".
+/// Calls end when the test lets them; the only address that answers is "there:1".
 class street {
 public:
   link_ptr call(const std::string& address) {

@@ -72,7 +72,7 @@ struct lone_puller {
 
 } // namespace
 
-TEST_CASE("a source answers for what it has, inside its bounds, as often as it was offered", "[remote]") {
+TEST_CASE("a source answers for tensors that it has, inside their bounds, as often as they were offered", "[remote]") {
   remote::piece_source source;
   const tensor t = random_bytes(1000, 1);
   source.offer({1, 2}, t);
@@ -99,7 +99,7 @@ TEST_CASE("a source answers for what it has, inside its bounds, as often as it w
   source.withdraw({1, 2});
   source.withdraw({1, 2});
   CHECK(source.answer({7, {1, 2}, 0, 10}).gone);
-  CHECK(part.owner.data() == t.data()); // what was answered stays
+  CHECK(part.owner.data() == t.data()); // an answered piece keeps its bytes
 }
 
 TEST_CASE("pieces that are wrong or not wanted harm one pull at most", "[remote]") {

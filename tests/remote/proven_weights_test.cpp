@@ -1,4 +1,5 @@
-// A worker gives weights that it has to sessions that have them too: who only knows a weight's name gets nothing.
+// A worker gives weights that it has to sessions that have them too: a session that only knows a weight's name gets
+// nothing.
 #include "cpu/cpu_device.hpp"
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"

@@ -74,7 +74,7 @@ chunk_work far_work(const bound_plan& bound, chunk_id id, std::vector<value_ref>
   return work;
 }
 
-/// A device whose values are as long as the test wants; it keeps none of them.
+/// A device whose values are as long as the test wants, and that keeps none of them.
 class forgetful_device final : public device {
 public:
   const device_info& info() const override { return info_; }
@@ -89,7 +89,7 @@ public:
   device_tensor put(const tensor& value) override { return make_host_resident(value, info_.name); }
   device_stats stats() const override { return {}; }
 
-  std::weak_ptr<std::vector<float>> last; // what was fetched last, as long as anybody has it
+  std::weak_ptr<std::vector<float>> last; // the value that was fetched last, while it is in use
 
 private:
   const device_info info_{.name = "f", .kind = device_kind::null, .memory_bytes = int64_t{1} << 40};
@@ -182,7 +182,7 @@ TEST_CASE("a session that ends while its chunk begins on another thread begins n
   CHECK(patient->begun == 1);
 }
 
-TEST_CASE("devices of one host share what they make", "[remote][D3]") {
+TEST_CASE("devices of one host share the values that they make", "[remote][D3]") {
   const shape dims{300, 1000};
   far_host host(cpus(2));
   const auto client = host.connect();
@@ -198,7 +198,7 @@ TEST_CASE("devices of one host share what they make", "[remote][D3]") {
   CHECK(host.link(0).sent(1) - said < 20000);
 }
 
-TEST_CASE("a link that ends fails what is in flight, naming the host", "[remote][D5]") {
+TEST_CASE("a link that ends fails the runs in flight, naming the host", "[remote][D5]") {
   auto stuck = std::make_shared<fault_device>(make_cpu_device("cpu"), fault_script{.stall_at = 0});
   far_host host({stuck});
   const auto client = host.connect();
@@ -249,7 +249,7 @@ TEST_CASE("sessions with the same numbers do not meet on a worker", "[remote][D2
   CHECK(host.service().sessions() == 4);
 }
 
-TEST_CASE("the end of a session releases what it had on the worker", "[remote][D2]") {
+TEST_CASE("the end of a session releases all that it had on the worker", "[remote][D2]") {
   std::shared_ptr<device> cpu = make_cpu_device("cpu");
   far_host host({cpu});
   for (int i = 0; i < 5; ++i) {

@@ -1,4 +1,4 @@
-// What one session cannot do to the others of its worker, and how much a message carries.
+// One session cannot harm the others of its worker; a message carries no more than its limit.
 #include "cpu/cpu_device.hpp"
 #include "remote/remote_device.hpp"
 #include "remote/served_executions.hpp"

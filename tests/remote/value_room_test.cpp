@@ -1,4 +1,5 @@
-// Host memory that sessions make a worker hold: how much one of them may have, what is held, and when it is given back.
+// Host memory that sessions make a worker hold: how much one of them may have, which values count, and when room is
+// given back.
 #include "cpu/cpu_device.hpp"
 #include "remote/value_room.hpp"
 #include "remote/values.hpp"
@@ -122,7 +123,7 @@ TEST_CASE("a chunk whose values have no room fails, and later ones run", "[remot
   s.say(end_chunks{.execution = 1});
   s.say(release{{key}});
   const chunk_result upload_only = run_first(s, m, 2);
-  CHECK(upload_only.code == errc::out_of_memory); // what it reads has room, what it makes has none beside that
+  CHECK(upload_only.code == errc::out_of_memory); // its input has room, its output has none beside that
   s.close();
 
   far_host roomy = host_with_room(600 * kib);

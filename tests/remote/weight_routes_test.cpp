@@ -13,7 +13,7 @@ using id = weight_routes::worker_id;
 
 constexpr hash128 w{1, 1}, other{2, 2};
 
-/// Routes, and what the workers were told: "b<a" where b is to pull from a, "a<" where it is to pull from the process.
+/// Routes, and the messages to workers: "b<a" where b is to pull from a, "a<" where it is to pull from the process.
 struct routes_test {
   weight_routes routes;
   std::vector<std::string> told;
@@ -29,7 +29,7 @@ struct routes_test {
   void have(const std::string& name) { routes.have(workers.at(name), {{{w, hash128{3, workers.at(name)}}}}); }
   void give_up(const std::string& name) { routes.give_up(workers.at(name), w); }
   void leave(const std::string& name) { routes.leave(workers.at(name)); }
-  /// Returns what was told since the last time.
+  /// Returns the messages since the last call.
   std::vector<std::string> news() { return std::exchange(told, {}); }
 };
 
@@ -102,7 +102,7 @@ TEST_CASE("a worker whose source fails gets the weight from the process", "[remo
   }
 }
 
-TEST_CASE("who waits for a weight is answered when the transfer ends in any way", "[remote][D5]") {
+TEST_CASE("a worker that waits for a weight is answered when the transfer ends in any way", "[remote][D5]") {
   routes_test t;
   for (const char* name : {"a", "b", "c"})
     t.join(name);
@@ -123,7 +123,7 @@ TEST_CASE("who waits for a weight is answered when the transfer ends in any way"
     CHECK(t.news().empty());
     t.routes.close(w);
     CHECK(t.news() == lines{"b<"});
-    t.want("c"); // is told by the process that there is none
+    t.want("c"); // the process tells it that there is none
     CHECK(t.news() == lines{"c<"});
   }
   SECTION("the source of the next leaves") {
@@ -145,7 +145,7 @@ TEST_CASE("who waits for a weight is answered when the transfer ends in any way"
   }
 }
 
-TEST_CASE("what workers say of weights that are not on offer takes no room", "[remote][D2]") {
+TEST_CASE("messages of workers about weights that are not on offer take no room", "[remote][D2]") {
   routes_test t;
   t.join("a");
   t.join("b");

@@ -57,13 +57,13 @@ size_t files_in(const fs::path& folder) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
-/// States that a file was used so many seconds ago.
+/// Makes a file's time of use that many seconds ago.
 void use_before(const fs::path& file, time_t seconds) {
   const struct timespec times[2] = {{::time(nullptr) - seconds, 0}, {0, UTIME_OMIT}};
   REQUIRE(::utimensat(AT_FDCWD, file.c_str(), times, 0) == 0);
 }
 
-/// No file may grow beyond so many bytes, as if the disk were full.
+/// No file may grow beyond this number of bytes, as if the disk were full.
 class full_disk {
 public:
   explicit full_disk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -171,7 +171,7 @@ TEST_CASE("a damaged file counts as missing and goes", "[remote]") {
   }
 }
 
-TEST_CASE("what has not the announced content is refused and leaves nothing", "[remote]") {
+TEST_CASE("bytes that are not the announced content are refused and leave nothing", "[remote]") {
   const scratch_folder scratch;
   weight_store store({.folder = scratch.path()});
   const tensor w = some_weight(1);
@@ -224,7 +224,7 @@ TEST_CASE("remainders of writers that have died leave, parts that are written st
   CHECK(fs::exists(file_of(scratch.path(), w)));
 }
 
-TEST_CASE("a part that somebody removes does not lose the weight", "[remote]") {
+TEST_CASE("a part that another process removes does not lose the weight", "[remote]") {
   const scratch_folder scratch;
   weight_store store({.folder = scratch.path()});
   const tensor w = some_weight(1);

@@ -1,4 +1,4 @@
-// What a worker says of itself and answers: what cannot be true ends the link, in words.
+// Claims and answers of a worker that cannot be true end the link, with an error that says why.
 #include "cpu/cpu_device.hpp"
 #include "remote/remote_device.hpp"
 #include "support/catch.hpp"
@@ -54,7 +54,7 @@ TEST_CASE("a worker lends no devices that cannot be", "[remote][D2]") {
   CHECK(refused(changed([](device_info& d) { d.description = "a\nb"; })));
 }
 
-TEST_CASE("a worker lends only so many devices", "[remote][D2]") {
+TEST_CASE("a worker lends a limited number of devices", "[remote][D2]") {
   std::vector<device_info> many(max_lent_devices, a_cpu());
   CHECK_NOTHROW(decode(encode(welcome{.version = "0.1.0", .devices = many})));
   many.push_back(a_cpu());

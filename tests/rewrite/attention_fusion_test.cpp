@@ -117,7 +117,7 @@ TEST_CASE("grouped attention with a cache and rotary embedding as Llama's export
 
 namespace {
 
-/// What a model with a cache has besides: readers of what is past, of what is present, or a cache that is computed.
+/// Other nodes beside a model's cache: readers of the past, of the present, or a past that is computed.
 enum class beside_cache : uint8_t { nothing, reads_past, reads_present, makes_past };
 
 /// Attention over cached keys and values, whose presents are outputs.
@@ -147,7 +147,7 @@ graph cached_attention(beside_cache what) {
 
 } // namespace
 
-TEST_CASE("what is joined for the next step alone is appended to its cache", "[rewrite][A4]") {
+TEST_CASE("keys and values that are joined for the next step alone are appended to their cache", "[rewrite][A4]") {
   using enum beside_cache;
   for (const auto& [what, appends] :
        std::map<beside_cache, size_t>{{nothing, 2}, {reads_past, 0}, {reads_present, 0}, {makes_past, 1}}) {
@@ -163,7 +163,7 @@ TEST_CASE("what is joined for the next step alone is appended to its cache", "[r
 
 namespace {
 
-/// What ONNX's Attention with a cache has besides.
+/// The same for ONNX's Attention with a cache.
 enum class beside_operator : uint8_t { nothing, reads_past, reads_present, makes_past, wants_scores, odd_width };
 
 /// Operands of attention with caches, [1, 2, past, width], whose results are called y, present_k and present_v.

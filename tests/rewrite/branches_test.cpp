@@ -1,4 +1,5 @@
-// Ifs whose branches give different ranks: what moves into the branches, what stays outside, what is refused.
+// Ifs whose branches give different ranks: which nodes move into the branches, which stay outside, which models are
+// refused.
 #include "ops/onnx/control.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/branch_models.hpp"

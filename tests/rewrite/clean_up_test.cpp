@@ -1,4 +1,4 @@
-// Clean-up: what the rewrite removes, merges and keeps, fusion aside.
+// Clean-up: nodes that the rewrite removes, merges and keeps, fusion aside.
 #include "ops/registry.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"

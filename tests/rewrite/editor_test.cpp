@@ -46,7 +46,7 @@ TEST_CASE("a node that makes other values than those it replaces is refused", "[
   CHECK(e.at(g.relu).op_type == "Sigmoid");
 }
 
-TEST_CASE("what a pass adds is what its node makes, and constants have no node", "[rewrite]") {
+TEST_CASE("values that a pass adds are made by its nodes, and constants have no node", "[rewrite]") {
   edited g;
   graph_editor e(g.b.g);
   const value_id turned = e.add_result("turned");

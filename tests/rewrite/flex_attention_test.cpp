@@ -1,5 +1,5 @@
-// FlexAttention against its definition: heads that share keys, types, modifiers that know positions, read values around
-// them, or are wrong.
+// FlexAttention against its definition: heads that share keys, types, and modifiers that know positions, read values
+// around them, or are invalid.
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
@@ -179,7 +179,7 @@ TEST_CASE("FlexAttention's modifiers work in the precision that it states", "[re
   }
 }
 
-TEST_CASE("FlexAttention refuses what does not fit", "[rewrite][ops][A7]") {
+TEST_CASE("FlexAttention refuses operands that do not fit", "[rewrite][ops][A7]") {
   const auto words = [](flex_model& m, attributes attrs = {}) {
     const graph g = m.finish(std::move(attrs));
     return std::string(thrown_by([&] { rewrite(g, {}); }).what());

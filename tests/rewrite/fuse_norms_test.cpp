@@ -41,7 +41,7 @@ TEST_CASE("Norms of channels take in the activation after them", "[rewrite][A4]"
   }
 }
 
-TEST_CASE("A norm of channels that others read too keeps its activation apart", "[rewrite]") {
+TEST_CASE("A norm of channels that other nodes read too keeps its activation apart", "[rewrite]") {
   for (const bool is_output : {false, true}) {
     graph_builder b;
     const value_id x = b.input("x", {1, 4, 5, 3});

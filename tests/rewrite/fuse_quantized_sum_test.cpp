@@ -76,7 +76,7 @@ sum_builder residual_model(const sum_case& s, const dim& batch = 2) {
   return b;
 }
 
-/// Requires that the rewritten model gives what the model gives, bit by bit; returns it.
+/// Requires that the rewritten model gives the model's results bit by bit; returns it.
 graph check_exact(const graph& g, const std::vector<tensor>& inputs) {
   graph fused = rewrite(g, {});
   const std::vector<tensor> want = run_graph(inferred(g), inputs), got = run_graph(fused, inputs);
@@ -118,7 +118,7 @@ TEST_CASE("sums end products of symbolic dims", "[rewrite][quantised]") {
   CHECK(count_nodes(fused, chain) == 0);
 }
 
-TEST_CASE("a residual that others read too stays what it is", "[rewrite][quantised]") {
+TEST_CASE("a residual that other nodes read too stays as it is", "[rewrite][quantised]") {
   sum_builder b;
   const quantisation q = b.quantised(0.03125f, 128);
   const value_id x = b.rounded(b.input("x", {2, channels, 3, 2}), q);
@@ -174,7 +174,7 @@ TEST_CASE("sums that a product cannot end in stay", "[rewrite][quantised]") {
           const value_id mean = b.rounded(b.op("GlobalMaxPool", {x}), s);
           return b.rounded(b.op("Add", {b.rounded(b.conv(mean), s), x}), s);
         }) == 1);
-  // The result is a float, the sum is no sum, and something else than limits follows.
+  // The result is a float, the node is not a sum, and another node than limits follows.
   CHECK(chains([](m& b, value_id x, const q& s) { return b.op("Add", {b.rounded(b.conv(x), s), x}); }) == 1);
   CHECK(chains([](m& b, value_id x, const q& s) {
           return b.rounded(b.op("Mul", {b.rounded(b.conv(x), s), x}), s);

@@ -82,7 +82,7 @@ TEST_CASE("bytes are pooled before they are dequantised if every window has one"
         dtype::uint8);
   CHECK(type_pooled(check_quantised(pooled(7, window({2, 2}, {2, 2}, {0, 0, 0, 0}, {3, 3})), image(7))) ==
         dtype::uint8);
-  // Windows behind the image, before it, and with their taps on both sides of it.
+  // Windows after the image, before it, and with their taps on both sides of it.
   CHECK(type_pooled(check_quantised(pooled(4, window({2, 2}, {2, 2}, {0, 0, 3, 3}, {1, 1})), image(4))) ==
         dtype::float32);
   CHECK(type_pooled(check_quantised(pooled(4, window({2, 2}, {2, 2}, {2, 0, 0, 0}, {1, 1})), image(4))) ==
@@ -129,7 +129,7 @@ TEST_CASE("averages of small planes of bytes are convolutions of bytes", "[rewri
       CHECK(count_nodes(fused, "GlobalAveragePool") == 0);
       CHECK(count_nodes(fused, "DequantizeLinear") == (quantised ? 1 : 0));
     }
-  // Larger than what is unrolled, of unknown size, and empty.
+  // Larger than the sizes that are unrolled, of unknown size, and empty.
   for (const auto& [dims, sizes] : {std::pair(symbolic_shape{1, 2, 11, 12}, shape{1, 2, 11, 12}),
                                     {symbolic_shape{1, 2, height, 4}, shape{1, 2, 4, 4}},
                                     {symbolic_shape{1, 0, 4, 4}, shape{1, 0, 4, 4}}})

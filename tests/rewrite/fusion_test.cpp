@@ -85,7 +85,7 @@ TEST_CASE("QuickGelu ends a product and joins a chain", "[rewrite]") {
   CHECK(count_nodes(fused, "troupe.Elementwise") == 1);
 }
 
-TEST_CASE("what others read is not fused away", "[rewrite]") {
+TEST_CASE("a value that other nodes read is not fused away", "[rewrite]") {
   graph_builder b;
   const value_id x = b.input("x", {1, 3, 5, 5});
   const value_id y = b.op("Conv", {x, b.constant("w", random_tensor({4, 3, 1, 1}, 1))}, {}, "y");

@@ -1,4 +1,5 @@
-// Convolutions that cut an image into patches become products on GPUs: the same results, and only where they are such.
+// Convolutions that cut an image into patches become products on GPUs: the results are the same, and other convolutions
+// stay.
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 
@@ -18,7 +19,7 @@ struct first_layer {
     all.insert(all.end(), image.begin(), image.end());
     return all;
   }
-  /// The graph for GPUs, which gives what the convolution gives.
+  /// The graph for GPUs, which gives the convolution's results.
   graph rewritten() const {
     graph_builder b;
     const value_id x = b.input("x", dims());
@@ -62,7 +63,7 @@ TEST_CASE("patches of other ranks and counts of channels are products", "[rewrit
   CHECK(volume.becomes_product());
 }
 
-TEST_CASE("other convolutions stay what they are", "[rewrite]") {
+TEST_CASE("other convolutions stay as they are", "[rewrite]") {
   const auto with = [](attribute strides, std::pair<std::string, attribute> other) {
     first_layer layer;
     layer.attrs = attrs_of({{"strides", std::move(strides)}, std::move(other)});

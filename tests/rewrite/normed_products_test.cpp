@@ -111,7 +111,7 @@ TEST_CASE("norms of other axes, of sums of nothing constant, and on CPUs stay no
   CHECK(norms(false, -1, false) == 1);
 }
 
-TEST_CASE("a norm behind a product is computed in float16 with it", "[rewrite][projections]") {
+TEST_CASE("a norm after a product is computed in float16 with it", "[rewrite][projections]") {
   graph_builder b;
   const value_id sum = added_product(b, rows_of(b), "w");
   b.output(norm(b, sum));

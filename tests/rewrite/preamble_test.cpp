@@ -1,4 +1,4 @@
-// What language models compute before their first layer, angles and masks: fewer nodes, the same elements.
+// Angles and masks that language models compute before their first layer: fewer nodes, the same elements.
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
@@ -84,7 +84,7 @@ TEST_CASE("angles are one chain for cosines and one for sines", "[rewrite]") {
   }
 }
 
-TEST_CASE("an outer product is not made anew for readers that are no chains, or many", "[rewrite]") {
+TEST_CASE("an outer product is not made anew for readers that are not chains, or many", "[rewrite]") {
   for (const bool chains : {true, false}) {
     graph_builder b;
     const value_id y = b.op("Mul", {b.input("x", {7, 1}), b.input("y", {1, 6})});
@@ -101,7 +101,7 @@ TEST_CASE("an outer product is not made anew for readers that are no chains, or 
   CHECK(rewritten(b, {random_tensor({7, 6}, 1), random_tensor({1, 6}, 2)}, true).nodes.size() == 3);
 }
 
-TEST_CASE("a transpose goes to constants and to what keeps its order", "[rewrite]") {
+TEST_CASE("a transpose goes to constants and to operands that keep their order", "[rewrite]") {
   const auto count = [](value_id (*make)(graph_builder&), const std::vector<tensor>& inputs) {
     graph_builder b;
     const value_id y = make(b);
@@ -127,7 +127,7 @@ TEST_CASE("a transpose goes to constants and to what keeps its order", "[rewrite
             both) == 1); // x is moved, so that nothing is gained
   CHECK(count([](auto& b) { return b.op("Mul", {b.input("x", {3, 4, 5}), b.scalar(2)}); }, whole) == 1);
   CHECK(count(
-            [](auto& b) { // somebody else reads what is transposed
+            [](auto& b) { // another node reads the value that is transposed
               const value_id y = b.op("Add", {b.constant("c", random_tensor({3, 4, 1}, 4)), b.input("x", {5})});
               b.output(y);
               return y;
@@ -135,7 +135,7 @@ TEST_CASE("a transpose goes to constants and to what keeps its order", "[rewrite
             row) == 1);
 }
 
-TEST_CASE("a value behind itself is made of constants behind themselves", "[rewrite]") {
+TEST_CASE("a value that is joined to itself is made of constants that are joined to themselves", "[rewrite]") {
   const auto count = [](value_id (*make)(graph_builder&), int64_t axis, int times, const std::vector<tensor>& inputs) {
     graph_builder b;
     const value_id y = make(b);
@@ -160,7 +160,7 @@ TEST_CASE("a value behind itself is made of constants behind themselves", "[rewr
             1, 2, x) == 1);
 }
 
-TEST_CASE("a range behind a past begins there", "[rewrite]") {
+TEST_CASE("a range after a past begins there", "[rewrite]") {
   const auto build = [](bool shared, int64_t start) {
     graph_builder b;
     const dim seq = dim::symbol("seq"), past = dim::symbol("past");

@@ -154,7 +154,7 @@ TEST_CASE("operands that shapes depend on stay float32, their tensor does not", 
       CHECK(r.half.values[n.inputs[2]].type == dtype::float32);
 }
 
-TEST_CASE("what is between two quantisations stays float32", "[rewrite]") {
+TEST_CASE("values between two quantisations stay float32", "[rewrite]") {
   graph_builder b;
   const value_id scale = b.scalar(0.02f), zero = b.constant("zero", tensor::of<uint8_t>({}, std::vector<uint8_t>{128}));
   const value_id x = b.op("Tanh", {b.input("x", {4})});
@@ -168,7 +168,7 @@ TEST_CASE("what is between two quantisations stays float32", "[rewrite]") {
   CHECK(input_types(r.half, "Add") == all{dtype::float16});
 }
 
-TEST_CASE("what comes from integers keeps float32's digits until it meets activations", "[rewrite]") {
+TEST_CASE("values that come from integers keep float32's digits until they meet activations", "[rewrite]") {
   graph_builder b;
   const value_id position = b.op("Cast", {b.input("p", {2, 1}, dtype::int64)}, attrs_of({{"to", int64_t{1}}}));
   const value_id angle = b.op("Mul", {position, b.constant("f", floats({1, 2}, {1.f, 0.37f}))});
@@ -180,7 +180,7 @@ TEST_CASE("what comes from integers keeps float32's digits until it meets activa
   }
 }
 
-TEST_CASE("a finite mask stays finite: rows that are masked throughout are no NaN", "[rewrite]") {
+TEST_CASE("a finite mask stays finite: rows that are masked throughout are not NaN", "[rewrite]") {
   const float lowest = std::numeric_limits<float>::lowest();
   for (const int how : {0, 1, 2, 3}) {
     graph_builder b;
@@ -235,7 +235,7 @@ TEST_CASE("a hand-written norm does not overflow after its squares", "[rewrite]"
     check_precision(b.g, {input}, fuse);
 }
 
-TEST_CASE("embeddings are float16, what float16 files say is left alone", "[rewrite]") {
+TEST_CASE("embeddings are float16, and types that float16 files state are left alone", "[rewrite]") {
   graph_builder b;
   const value_id e = b.op("Gather", {b.constant("table", random_tensor({8, 4}, 1)), b.input("ids", {3}, dtype::int64)});
   b.output(b.op("Sigmoid", {e}));
@@ -291,7 +291,7 @@ TEST_CASE("small models in fp16 are within 1e-2 of fp32", "[rewrite][A4]") {
   }
 }
 
-TEST_CASE("fusions find in float16 what they find in float32", "[rewrite][A4]") {
+TEST_CASE("fusions find in float16 the nodes that they find in float32", "[rewrite][A4]") {
   for (const char* name : {"small_cnn", "small_transformer"}) {
     INFO(name);
     const graph g = load_model(test_data() + "/" + name + ".onnx");

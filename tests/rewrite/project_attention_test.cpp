@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t heads = 3, width = 8, columns = 10;
 
-/// What is different from a decoder's layer.
+/// The difference from a decoder's layer.
 enum class variation : uint8_t { none, heads_read_again, sums_read_again, computed_matrix, many_rows, one_position };
 
 /// Attention of [1, seq, heads, width] over [1, heads, past, width], and the product of its heads with bias and
@@ -60,11 +60,11 @@ TEST_CASE("the product of all heads becomes part of attention, with bias and res
   CHECK(g.nodes[0].inputs.size() == 9);
 }
 
-TEST_CASE("heads of one position are behind it in either order", "[rewrite][attention]") {
+TEST_CASE("heads of one position are projected in either order", "[rewrite][attention]") {
   CHECK(count_nodes(fused(variation::one_position), "troupe.AttentionProjection") == 1);
 }
 
-TEST_CASE("a product whose sums others read is projected without what follows it", "[rewrite][attention]") {
+TEST_CASE("a product whose sums other nodes read is projected without the nodes after it", "[rewrite][attention]") {
   const graph g = fused(variation::sums_read_again);
   CHECK(count_nodes(g, "troupe.AttentionProjection") == 1);
   CHECK(g.nodes.size() > 1);

@@ -1,5 +1,5 @@
-// Norms and products that become troupe.Projections: as the parts on random data, and only where no other node reads
-// what is between.
+// Norms and products that become troupe.Projections: as the parts on random data, and only where no other node reads a
+// value in between.
 #include "ops/composed/projections.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
@@ -118,7 +118,7 @@ TEST_CASE("gate and up become one result, with the norm before them or without",
       }
 }
 
-TEST_CASE("packed products take in what is added to them, and their activation", "[rewrite][projections]") {
+TEST_CASE("packed products take in terms that are added to them, and their activation", "[rewrite][projections]") {
   graph_builder b;
   const value_id x = rows_of(b), h = b.op("Relu", {packed_product(b, x, "wide", hidden, 40)});
   b.output(b.op("Add", {x, packed_product(b, h, "back", 40, hidden)}));
@@ -129,7 +129,7 @@ TEST_CASE("packed products take in what is added to them, and their activation",
   CHECK(g.nodes.size() == 3);
 }
 
-TEST_CASE("what others read stays outside projections", "[rewrite][projections]") {
+TEST_CASE("values that other nodes read stay outside projections", "[rewrite][projections]") {
   const auto model = [](auto&& more) {
     graph_builder b;
     const value_id x = rows_of(b), v = layer_norm(b, x);
@@ -199,12 +199,12 @@ TEST_CASE("five products of the same rows are too many for one node", "[rewrite]
 
 namespace {
 
-/// What a test changes of a decoder whose queries and keys are rotated.
+/// A decoder whose queries and keys are rotated, with the changes that a test makes to it.
 struct decoder {
   dim positions = dim::symbol("seq");
-  bool reads_heads = false; // somebody else reads the queries before they are rotated
+  bool reads_heads = false; // another node reads the queries before they are rotated
   bool from_values = false; // the angles depend on the values
-  bool own_angles = false;  // the keys have angles of their own
+  bool own_angles = false;  // the keys have other angles than the queries
   bool packed = false;
 
   static constexpr int64_t heads = 4, width = 6;

@@ -1,5 +1,5 @@
-// BatchNormalization that no convolution takes in: a product and a sum with constants, in one chain with what is around
-// them.
+// BatchNormalization that no convolution takes in: a product and a sum with constants, in one chain with the nodes
+// around them.
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"
 #include "support/run_graph.hpp"
@@ -12,7 +12,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// A batch norm of a Concat, which two nodes read, and what a test changes of it.
+/// A batch norm of a Concat, which two nodes read, with the changes that a test makes to it.
 struct normed {
   symbolic_shape dims{2, 3, 4, 5}; // of each of the Concat's inputs
   shape given{2, 3, 4, 5};

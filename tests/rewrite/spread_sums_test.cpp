@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t columns = 6, patches = 5;
 
-/// A token before patches, and positions of all; what a test changes of it.
+/// A token before patches, and positions of all, with the changes that a test makes to them.
 struct tokens {
   dim batch = 1;
   int64_t axis = 1;
@@ -64,7 +64,7 @@ TEST_CASE("positions are added where tokens and patches are made", "[rewrite]") 
         CHECK(tokens{.axis = axis, .biased = biased, .constant_first = constant_first}.spreads());
 }
 
-TEST_CASE("a sum behind a Concat stays where not all inputs take it in", "[rewrite]") {
+TEST_CASE("a sum after a Concat stays where not all inputs take it in", "[rewrite]") {
   CHECK_FALSE(tokens{.token_given = true}.spreads());
   CHECK_FALSE(tokens{.activated = true}.spreads());
   CHECK_FALSE(tokens{.patches_kept = true}.spreads());

@@ -19,7 +19,8 @@ namespace {
 const std::vector<rewrite_options> all_options{
     {.fuse = false}, {}, {.for_gpus = true}, {.precision = precision::fp16, .for_gpus = true}};
 
-/// Rewrites a model in all ways; as a session does, what decides shapes is constant. Returns whether that is possible.
+/// Rewrites a model in all ways; as in a session, values that decide shapes are constant. Returns whether that is
+/// possible.
 bool check_model(const graph& g, const std::vector<tensor>& inputs) {
   std::map<std::string, tensor> given;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -75,7 +76,7 @@ std::vector<tensor> inputs_of(const std::filesystem::path& folder, const graph& 
 
 } // namespace
 
-TEST_CASE("every step of a rewrite keeps what the models of the tests compute", "[rewrite]") {
+TEST_CASE("every step of a rewrite keeps the results of the tests' models", "[rewrite]") {
   for (const char* name : {"small_cnn", "small_transformer", "decoder"}) {
     INFO(name);
     const graph g = load_model(std::filesystem::path(test_data()) / (std::string(name) + ".onnx"));
@@ -104,7 +105,7 @@ TEST_CASE("every step of a rewrite keeps what cases compute", "[rewrite][slow]")
     try {
       g = load_model(entry.path());
       inputs = inputs_of(folder, *g);
-    } catch (const std::exception&) { // whether that is right is what conformance says
+    } catch (const std::exception&) { // the conformance tests decide whether that is right
     }
     ++(g && inputs.size() == g->inputs.size() && check_model(*g, inputs) ? checked : refused);
   }

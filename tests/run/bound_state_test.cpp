@@ -1,5 +1,5 @@
-// A bound session without actors: what it carries from step to step, over a session machine and devices that are lost
-// at every point.
+// A bound session without actors: the values that it carries from step to step, over a session machine and devices that
+// are lost at every point.
 #include "run/bound_state.hpp"
 #include "run/session_machine.hpp"
 #include "run/shared_ledger.hpp"
@@ -39,7 +39,7 @@ struct far_resident final : resident {
 const std::vector<output_binding> pairs{{"next1", "state1"}, {"next2", "state2"}};
 const std::vector<carried_pair> places{{0, 1}, {1, 2}};
 
-/// What a decoder is tried with. Events are counted from 0: whatever a device or the planner does.
+/// Conditions of a trial of a decoder. Events, which are all that a device or the planner does, are counted from 0.
 struct trial {
   uint64_t interval = 0;
   size_t lag = 0;                  // events that a copy waits for its device
@@ -62,7 +62,7 @@ public:
     machine_ = std::make_unique<session_machine>(infos, std::move(accounts), plans, completion_mode::device);
   }
 
-  /// Takes so many steps, repeating those that are lost; the input of step n is n.
+  /// Takes this number of steps, repeating those that are lost; the input of step n is n.
   void play(uint64_t steps) {
     while (state_.step() < steps) {
       REQUIRE(events_ < 10'000);
@@ -72,7 +72,7 @@ public:
 
   float y() const { return y_; }
   size_t events() const { return events_; }
-  /// The steps that were taken when the state went back, and what was left of them.
+  /// The steps that had been taken when the state went back, and how many were left.
   std::vector<std::pair<uint64_t, uint64_t>> rollbacks;
 
 private:
@@ -255,7 +255,7 @@ TEST_CASE("a decoder that loses two devices one after the other goes on with the
   CHECK(most == 2);
 }
 
-TEST_CASE("copies are due after so many steps, one at a time", "[run][B7]") {
+TEST_CASE("copies are due after a number of steps, one at a time", "[run][B7]") {
   bound_state s(pairs, places, 3);
   CHECK_FALSE(s.go_back());
   s.begin(made(1), {{"state1", there(10)}, {"state2", there(20)}});
@@ -297,7 +297,7 @@ TEST_CASE("a copy of steps that are repeated, or of another beginning, counts fo
   CHECK(s.step() == 0);
 }
 
-TEST_CASE("initial values on a device are copied first, and are no checkpoint before", "[run][B7]") {
+TEST_CASE("initial values on a device are copied first, and are not a checkpoint before", "[run][B7]") {
   bound_state s(pairs, places, 2);
   const device_tensor far = std::make_shared<const far_resident>();
   s.begin(made(1), {{"state1", far}, {"state2", there(20)}});

@@ -64,7 +64,7 @@ TEST_CASE("a loop hands carried values on and joins scan outputs", "[actors][con
   CHECK(values_of(results[1]) == std::vector<float>{0, 0, 1, -1, 2, -2});
 }
 
-TEST_CASE("a loop's iteration number is one element of one dim where the body says so", "[actors][control]") {
+TEST_CASE("a loop's iteration number is one element of one dim where the body declares it so", "[actors][control]") {
   const node n = loop_node(1, 0);
   const auto call = parse_control(n);
   graph body = *call.bodies[0].program;

@@ -1,4 +1,4 @@
-// Who gets a device's memory, and who is told.
+// Which account gets a device's memory, and which accounts are told.
 #include "run/device_ledger.hpp"
 #include "support/catch.hpp"
 
@@ -57,7 +57,7 @@ TEST_CASE("an account that leaves the queue lets those after it go on", "[run][B
   CHECK(t.take(t.c, 40));
 }
 
-TEST_CASE("the end of an account gives back what it held, and tells who waits", "[run][B2]") {
+TEST_CASE("the end of an account gives back what it held, and tells those that wait", "[run][B2]") {
   three_accounts t(100);
   REQUIRE(t.take(t.a, 60));
   REQUIRE_FALSE(t.take(t.b, 50));
@@ -65,7 +65,7 @@ TEST_CASE("the end of an account gives back what it held, and tells who waits", 
   CHECK(t.take(t.b, 100));
 }
 
-TEST_CASE("nobody waits for memory that others cannot give", "[run][B2]") {
+TEST_CASE("no account waits for memory that others cannot give", "[run][B2]") {
   three_accounts t(100);
   REQUIRE(t.take(t.a, 60));
   CHECK_FALSE(t.take(t.a, 50)); // its own are in the way
@@ -77,9 +77,9 @@ TEST_CASE("nobody waits for memory that others cannot give", "[run][B2]") {
   CHECK(t.take(t.b, 10));
 }
 
-TEST_CASE("a claim waits its turn until so much has been given back", "[run][B2]") {
+TEST_CASE("a claim waits its turn until enough has been given back", "[run][B2]") {
   three_accounts t(100);
-  CHECK(t.ledger.claim(t.c, 50) == told{}); // nobody holds anything
+  CHECK(t.ledger.claim(t.c, 50) == told{}); // no account holds anything
   CHECK_FALSE(t.ledger.waits(t.c));
   REQUIRE(t.take(t.a, 60));
   CHECK(t.ledger.claim(t.c, 25) == told{t.a, t.b});

@@ -13,7 +13,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// A session on made-up devices, which answer when the test says so.
+/// A session on made-up devices, which answer when the test lets them.
 class patient_session {
 public:
   explicit patient_session(std::vector<std::string> names,
@@ -179,7 +179,7 @@ TEST_CASE("a value on a device that leaves is taken along by the next run that r
   const device_tensor there = s.run(six, {.keep = {output}}).result.kept.at(output);
   REQUIRE(there->device() == "b");
   s.leave(1);
-  CHECK(s.let_go == indices{1}); // what a caller holds there is the caller's business
+  CHECK(s.let_go == indices{1}); // a value that a caller holds there does not keep the device
   const run_answer next = s.run({}, {.device_inputs = {{"x", there}}, .keep = {output}});
   REQUIRE_FALSE(next.why.failed());
   CHECK(s.fetched == names{"x"});

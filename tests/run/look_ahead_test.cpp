@@ -95,7 +95,7 @@ struct one_step {
 
 } // namespace
 
-TEST_CASE("what a chunk leaves on its device is handed on as it was when the chunk began", "[run][B7]") {
+TEST_CASE("a value that a chunk leaves on its device is handed on as it was when the chunk began", "[run][B7]") {
   one_step s;
   const device_tensor one = on_far(), two = on_far();
   s.value("next1").fill({}, one);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr float never_made = -1e30f;
 
-/// When a made-up device has made what it promised: its `made` says so.
+/// The arrival of a made-up device's value: it is there when `made` is true.
 struct made_up_arrival final : arrival {
   made_up_arrival(size_t d, std::shared_ptr<bool> m) : device(d), made(std::move(m)) {}
   const size_t device;
@@ -174,7 +174,7 @@ private:
 
 } // namespace
 
-TEST_CASE("a chunk is sent after the one that makes what it reads, and counts when that has ended", "[run][peers]") {
+TEST_CASE("a chunk is sent after the one that makes its input, and counts when that has ended", "[run][peers]") {
   world w(1, 2);
   const uint64_t run = w.start(5);
   REQUIRE(w.queues[1].size() == 1);
@@ -183,7 +183,7 @@ TEST_CASE("a chunk is sent after the one that makes what it reads, and counts wh
   CHECK(w.begin(1));
   CHECK_FALSE(w.end(1));
   w.lose(0);
-  CHECK(w.end(1)); // its wait is ended from outside: it makes something of what is not there
+  CHECK(w.end(1)); // its wait is ended from outside: it computes something from a value that is not there
   CHECK(w.answers.empty());
   CHECK(w.machine->has_work(0));
   CHECK_FALSE(w.machine->has_work(1));
@@ -212,7 +212,7 @@ TEST_CASE("a device that waits for a silent peer is not silent itself", "[run][p
   CHECK(w.answers.size() == 1);
 }
 
-TEST_CASE("a run that is cancelled stops what waits for its chunks on peers", "[run][peers]") {
+TEST_CASE("a run that is cancelled stops the devices that wait for its chunks on peers", "[run][peers]") {
   world w(1, 2);
   const uint64_t run = w.start(5);
   REQUIRE(w.queues[1].size() == 1);

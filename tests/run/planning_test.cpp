@@ -1,4 +1,4 @@
-// Plans that are made while the session goes on: who waits for them, and who does not.
+// Plans that are made while the session goes on: which runs wait for them, and which do not.
 #include "run/session_machine.hpp"
 #include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
@@ -9,7 +9,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// A session on two devices that answer nothing; plans are made when the test says so.
+/// A session on two devices that answer nothing; plans are made when the test lets them.
 class planning_session {
 public:
   explicit planning_session(const session_options& options = {}) {
@@ -36,7 +36,7 @@ public:
     return request->ticket;
   }
 
-  /// Makes what is wanted, or says that it failed; then, while `all`, what is wanted next.
+  /// Makes the plan that is wanted, or says that it failed; then, while `all`, the one that is wanted next.
   void plan(bool all = true, const failure& why = {}) {
     do {
       REQUIRE(wanted_);
@@ -157,7 +157,7 @@ TEST_CASE("a step that is foreseen for devices as they were is not installed", "
   CHECK(s.wants_plan()); // the runs start over on the other device
 }
 
-TEST_CASE("what runs wait for is planned before what is foreseen, and a foreseen step once", "[run][C11][E6]") {
+TEST_CASE("plans that runs wait for are made before foreseen ones, and a foreseen step's once", "[run][C11][E6]") {
   planning_session s;
   for (const int64_t n : {4, 5}) {
     s.run(n);
@@ -197,7 +197,7 @@ TEST_CASE("cancellation and deadlines are heard while a plan is made, and the pl
   CHECK(s.ended.at(late).code == errc::timeout);
   CHECK(s.machine().idle());
   s.plan(false);
-  CHECK_FALSE(s.wants_plan()); // nobody wants what comes after it
+  CHECK_FALSE(s.wants_plan()); // no run wants the plan that would come after it
   CHECK(s.chunks.empty());
   s.run(4);
   s.plan(false); // the program is there: the plan

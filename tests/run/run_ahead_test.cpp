@@ -16,7 +16,7 @@ namespace {
 
 const device_info far{.name = "far", .kind = device_kind::null, .memory_bytes = int64_t{1} << 40};
 
-/// Two states to which x is appended, and y = −x: what a decoder's caches and its logits are.
+/// Two states to which x is appended, and y = −x: like a decoder's caches and its logits.
 graph growing_states() {
   graph_builder b;
   const value_id x = b.input("x", {dim(1)});
@@ -57,8 +57,8 @@ struct steps {
     machine->start_run(request);
     work_off();
   }
-  /// Ends the chunk that a device has. If it ends well, the device says first, if it ever does, what it leaves in its
-  /// memory.
+  /// Ends the chunk that a device has. If it ends well, the device first says which values it leaves in its memory, if
+  /// it ever does.
   void end(const failure& how = {}) {
     REQUIRE(work);
     chunk_work mine = std::move(*std::exchange(work, std::nullopt));
@@ -83,7 +83,7 @@ struct steps {
     if (answer && !answer->why.failed())
       carried = request->carried.made;
   }
-  /// The names of what a chunk reads, or makes.
+  /// The names of the values that a chunk reads, or makes.
   std::vector<std::string> names(const chunk_work& w, std::vector<value_id> chunk::*which) const {
     const troupe::plan& p = *bound.at(w.bound_plan)->source;
     std::vector<std::string> all;
@@ -91,7 +91,7 @@ struct steps {
       all.push_back(p.program->values[v].name);
     return all;
   }
-  /// What a chunk reads by that name.
+  /// The value that a chunk reads by that name.
   value_ref read(const chunk_work& w, const std::string& name) const {
     const std::vector<std::string> all = names(w, &chunk::uploads);
     return w.uploads.at(static_cast<size_t>(std::ranges::find(all, name) - all.begin()));
@@ -132,7 +132,7 @@ struct steps {
           wanted = *job;
         else if (auto* ended = std::get_if<run_answer>(&c))
           answer = std::move(*ended);
-      if (!plans_late || !work) // nobody else could go on
+      if (!plans_late || !work) // nothing else could go on
         plan();
     } while (machine->use_spare_time() || !commands.empty());
   }
@@ -158,7 +158,7 @@ struct steps {
   const std::shared_ptr<const std::vector<carried_pair>> pairs =
       std::make_shared<const std::vector<carried_pair>>(std::vector<carried_pair>{{0, 1}, {1, 2}});
   carried_bundle carried = on_device(3, 7, far);
-  std::map<uint64_t, bound_plan_ptr> bound; // what was installed
+  std::map<uint64_t, bound_plan_ptr> bound; // the installed ones
   int64_t growth = 1;                       // of the states, by step
   bool says_begun = true;                   // the device, what it leaves in its memory
   bool plans_late = false;                  // the next step's comes when the device has said that
@@ -272,7 +272,7 @@ TEST_CASE("a step that cannot be run says so, whether or not one was made ahead"
   CHECK(s.machine->idle());
 }
 
-TEST_CASE("a device that joins gets new plans: what was made ahead is of the old ones", "[run][B7][C4]") {
+TEST_CASE("a device that joins gets new plans: a step that was made ahead is of the old ones", "[run][B7][C4]") {
   steps s(growing_states());
   s.go();
   const execution_id other = execution_of_another_session();
@@ -303,7 +303,7 @@ TEST_CASE("what is on another device, or has other dims, is not what a step was 
   CHECK(ahead->is(run_request(inputs, {}, carried)));
 }
 
-TEST_CASE("what is made ahead keeps no values", "[run][B7][E6]") {
+TEST_CASE("a step that is made ahead keeps no values", "[run][B7][E6]") {
   steps s(growing_states());
   s.go();
   const std::weak_ptr<const resident> state = (*s.carried)[0].handle();
@@ -315,7 +315,8 @@ TEST_CASE("what is made ahead keeps no values", "[run][B7][E6]") {
 
 namespace {
 
-/// What happens to a session step by step, and how each of them ends; `says_begun`: whether anything can be made ahead.
+/// Returns how each step of a session ends, with random events in between; `says_begun`: whether anything can be made
+/// ahead.
 std::vector<std::string> outcomes(uint32_t seed, bool says_begun) {
   std::minstd_rand random(seed);
   const auto chance = [&](uint32_t one_in) { return random() % one_in == 0; };

@@ -1,4 +1,4 @@
-// The session machine without actors: random orders of what can happen, each run answered exactly once.
+// The session machine without actors: events in random orders, each run answered exactly once.
 #include "run/session_machine.hpp"
 #include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
@@ -14,7 +14,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// What a machine is tried with.
+/// Conditions of a trial of a machine.
 struct trial {
   graph model;
   std::vector<named_tensors> inputs; // one of them for each run
@@ -228,7 +228,7 @@ private:
     return true;
   }
 
-  /// Makes what the machine wants planned; returns whether there was anything.
+  /// Makes the plan that the machine wants; returns whether there was one.
   bool plan(size_t s) {
     if (!sessions_[s].wanted)
       return false;

@@ -1,4 +1,4 @@
-// What a session keeps of its plans, and when it finds them again.
+// Which plans a session keeps, and when it finds them again.
 #include "plan/place/policies.hpp"
 #include "run/session_plans.hpp"
 #include "support/catch.hpp"
@@ -48,7 +48,7 @@ shape ones(size_t rank) {
 
 } // namespace
 
-TEST_CASE("a run's plan is looked up, and counted, by what plans depend on", "[actors][E6]") {
+TEST_CASE("a run's plan is looked up, and counted, by all that plans depend on", "[actors][E6]") {
   session_plans plans = plans_of(batched_chain());
   plans.prepare_ahead();
   CHECK(plans.stats().plans.misses == 1);
@@ -93,7 +93,7 @@ TEST_CASE("a plan for other devices, or other outputs, is another plan", "[actor
   CHECK(left.source->devices == std::vector<size_t>{1});
   CHECK(plans.stats().plans.misses == 2);
   const auto gone = plans.bound().take_evicted();
-  CHECK(gone == std::vector<uint64_t>{both.bound->id}); // what was bound held memory of the device
+  CHECK(gone == std::vector<uint64_t>{both.bound->id}); // the bound plan held memory of the device
   graph g = fan_out(2, 1);
   const std::string output = g.values[g.outputs[0]].name;
   session_plans all = plans_of(g), one = plans_of(g, {.outputs = {output}});
@@ -116,7 +116,7 @@ TEST_CASE("the plan that spilled is found again with the memory that it was made
   CHECK(plans.stats().plans.misses == 2);
 }
 
-TEST_CASE("a plan outlives its specialisation, and takes what was bound of it along", "[actors][E6]") {
+TEST_CASE("a plan outlives its specialisation, and takes its bound plans along", "[actors][E6]") {
   session_plans plans = plans_of(rankless_chain());
   std::vector<uint64_t> bound;
   for (size_t rank = 1; rank <= 18; ++rank)
@@ -131,7 +131,7 @@ TEST_CASE("a plan outlives its specialisation, and takes what was bound of it al
   CHECK(plans.bound().take_evicted() == std::vector<uint64_t>{bound[3]}); // longest unused by now
 }
 
-TEST_CASE("devices let go of what was bound of a plan that left the cache", "[actors][E6]") {
+TEST_CASE("devices let go of the bound plans of a plan that left the cache", "[actors][E6]") {
   deterministic_session s(rankless_chain(), 1);
   for (size_t rank = 1; rank <= 17; ++rank) {
     auto answer = s.run({{"x", tensor(dtype::float32, ones(rank))}});
@@ -143,7 +143,7 @@ TEST_CASE("devices let go of what was bound of a plan that left the cache", "[ac
   CHECK(s.log(0).retired == std::vector<uint64_t>{s.log(0).installs[0].bound->id});
 }
 
-TEST_CASE("runs whose inputs stay on devices have a plan of their own if copies go beside work", "[actors][E7][B7]") {
+TEST_CASE("runs whose inputs stay on devices have another plan if copies go beside work", "[actors][E7][B7]") {
   std::vector<device_info> devices = two_devices();
   const auto prepare_staying = [](session_plans& plans) {
     const named_device_tensors staying{{"x", make_host_resident(tensor(dtype::float32, {2, 3}), "a")}};

@@ -1,5 +1,5 @@
-// One name for sizes that differ: sessions run where nothing needs them to be equal, and say what does where something
-// does.
+// One name for sizes that differ: sessions run where no node needs them to be equal; where one does, the error names
+// it.
 #include "run/shared_dims.hpp"
 
 #include "support/catch.hpp"
@@ -40,7 +40,7 @@ TEST_CASE("dims of one name that differ are found, but not where the caller stat
   CHECK(shared_dims({info("a", {n, n + 1}), info("b", {n, n})}, {}).contradicted(given).empty());
 }
 
-TEST_CASE("one name for sizes that differ is no contradiction where nothing needs them to be equal", "[run][dims]") {
+TEST_CASE("one name for sizes that differ is not a contradiction where nothing needs them to be equal", "[run][dims]") {
   graph_builder g;
   const value_id a = g.input("a", {unknown, unknown}), b = g.input("b", {unknown});
   g.g.outputs = {g.op("Relu", {a}, {}, "p"), g.op("Neg", {b}, {}, "q")};
@@ -55,7 +55,7 @@ TEST_CASE("one name for sizes that differ is no contradiction where nothing need
   CHECK(s.run({{"a", random_tensor({2, 2}, 1)}, {"b", random_tensor({2}, 1)}}).outputs.at("q").dims() == shape{2});
 }
 
-TEST_CASE("what needs dims of one name to be equal says so, and which inputs differ", "[run][dims]") {
+TEST_CASE("a node that needs dims of one name to be equal is named, with the inputs that differ", "[run][dims]") {
   graph_builder g;
   const value_id a = g.input("a", {n}), b = g.input("b", {n});
   g.output(g.op("Add", {a, b}, {}, "sum"));

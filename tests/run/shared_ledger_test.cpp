@@ -6,7 +6,7 @@
 
 using namespace troupe;
 
-TEST_CASE("accounts are told what concerns them, and give all back by their end", "[run][B2]") {
+TEST_CASE("accounts are told of changes that concern them, and give all back by their end", "[run][B2]") {
   const auto ledger = std::make_shared<shared_ledger>(100);
   int told_a = 0, told_b = 0;
   std::unique_ptr<ledger_account> a = ledger->open([&] { ++told_a; }), b = ledger->open([&] { ++told_b; });

@@ -12,14 +12,14 @@ using namespace troupe;
 
 namespace {
 
-constexpr double run_s = 0.1; // by what devices state, on one of them
+constexpr double run_s = 0.1; // by the speeds that devices state, on one of them
 constexpr int parts = 16;     // of a run, of which plan k gives the first device k
 
 run_time at(double seconds) {
   return run_time(std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9)));
 }
 
-/// Two devices that share each run, and a session that changes its plan as a watch says.
+/// Two devices that share each run, and a session that changes its plan when a watch tells it to.
 class shared_runs {
 public:
   explicit shared_runs(uint64_t seed) : random_(seed) { watch_.count(2, at(0)); }
@@ -41,7 +41,7 @@ public:
     }
   }
 
-  /// Returns what a run takes by a plan.
+  /// Returns the time of a run by a plan.
   static double seconds(int plan, const std::array<double, 2>& pace) {
     return std::max(share(plan, 0) * pace[0], share(plan, 1) * pace[1]) * run_s;
   }
@@ -130,7 +130,7 @@ TEST_CASE("a device that becomes slow gets less within three seconds", "[run][sp
   }
 }
 
-TEST_CASE("devices that are not what they state are found out by the first requests", "[run][speeds]") {
+TEST_CASE("devices that are not as fast as they state are found out by the first requests", "[run][speeds]") {
   shared_runs s(3);
   s.pace = {6, 2};
   s.run(8);

@@ -14,7 +14,7 @@ TEST_CASE("dims that grow evenly from run to run are foreseen", "[run][E6]") {
   CHECK(f.next({{"past", 70}, {"total", 71}, {"batch", 1}}) == bindings{{"past", 72}, {"total", 73}, {"batch", 1}});
 }
 
-TEST_CASE("dims that stay, shrink or are others are not foreseen", "[run][E6]") {
+TEST_CASE("dims that stay, shrink or belong to other symbols are not foreseen", "[run][E6]") {
   symbol_forecast f;
   for (int i = 0; i < 3; ++i)
     CHECK_FALSE(f.next({{"n", 5}}));
