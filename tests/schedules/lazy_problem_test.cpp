@@ -1,4 +1,4 @@
-// What is large is asked for when it is needed: cheap policies stay cheap over many tasks and devices.
+// Large data is asked for when it is needed: cheap policies stay cheap over many tasks and devices.
 #include "plan/place/policies.hpp"
 #include "plan/place/policy_host.hpp"
 #include "support/catch.hpp"
@@ -9,7 +9,7 @@ using namespace troupe;
 
 namespace {
 
-/// Tasks in a row without values, and devices; it counts what it is asked.
+/// Tasks in a row without values, and devices; it counts the questions to it.
 class counted_problem : public policy_host {
 public:
   counted_problem(uint32_t tasks, uint32_t devices)

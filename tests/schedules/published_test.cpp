@@ -1,4 +1,4 @@
-// The worked examples of the papers: what policies answer for a table of times must be what was published.
+// The worked examples of the papers: for a table of times, policies must give the published schedule.
 #include "schedules/schedule_of.hpp"
 
 #include "support/catch.hpp"
@@ -43,8 +43,8 @@ TEST_CASE("policies give the published schedules' lengths", "[schedules][C6]") {
 }
 
 TEST_CASE("min-min places what can end first, first", "[schedules][C6]") {
-  // The short tasks 1 and 2 on a device each until 1, task 0 behind one of them until 3. By the longest first it would
-  // be 2.
+  // The short tasks 1 and 2 are on a device each until 1, task 0 after one of them until 3. With the longest first it
+  // would be 2.
   const cost_matrix costs{.tasks = 3, .devices = 2, .seconds = {2, 2, 1, 1, 1, 1}, .edges = {}};
   CHECK(makespan_by("min-min", costs) == 3);
 }
@@ -56,7 +56,7 @@ TEST_CASE("dls gives a device the task that gains most there", "[schedules][C6]"
 }
 
 TEST_CASE("dmda counts the seconds in which what lacks comes", "[schedules][C6]") {
-  // Task 1 would end at 5 on device 1 but for what it reads, which needs 3 seconds to get there.
+  // Task 1 would end at 5 on device 1 but for its input, which needs 3 seconds to get there.
   const cost_matrix costs{.tasks = 2, .devices = 2, .seconds = {1, 9, 5, 4}, .edges = {{0, 1, 3}}};
   CHECK(makespan_by("dmda", costs) == 6);
 }

@@ -66,7 +66,7 @@ TEST_CASE("graphs of algorithms have their tasks", "[schedules]") {
                                          {"sum", 1},
                                          {"reduce", 1},
                                          {"picture", 1}});
-  // All of them together do what the factorisation does: n³ / 3 and 2 n³ / 3 operations, for large n.
+  // Together they do the operations of the factorisation: n³ / 3 and 2 n³ / 3, for large n.
   const auto work = [](const task_graph& g) {
     double sum = 0;
     for (const graph_task& task : g.tasks)
@@ -122,7 +122,7 @@ TEST_CASE("made-up graphs are in order, and the same each time", "[schedules]") 
   CHECK(random_layers({}, 4, 7).seconds == random_layers({}, 4, 7).seconds);
   CHECK(random_layers({}, 4, 7).edges == random_layers({}, 4, 7).edges);
   CHECK(random_layers({}, 4, 7).seconds != random_layers({}, 4, 8).seconds);
-  seeded_random random(5489); // the standard says what the engine's 10,000th number is
+  seeded_random random(5489); // the standard defines the engine's 10,000th number
   for (int i = 1; i < 10000; ++i)
     random.unit();
   CHECK(random.unit() == static_cast<double>(9981545732273789042ULL >> 11) * 0x1p-53);

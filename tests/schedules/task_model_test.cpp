@@ -28,7 +28,7 @@ simulation_report simulated(const char* name, const simulation_options& how) {
 
 } // namespace
 
-TEST_CASE("a name says which graph is made up", "[schedules]") {
+TEST_CASE("a name selects the graph that is made up", "[schedules]") {
   CHECK(names_task_graph("graph:lu"));
   CHECK_FALSE(names_task_graph("lu.onnx"));
   CHECK(read_task_graph("graph:fork-join,width=5,stages=3,work=7,bytes=8") == fork_join(5, 3, 7, 8));

@@ -1,5 +1,5 @@
-// shaders/exact_arithmetic.glsl as C++, its guesses up to three units in the last place off, against the CPU; and who
-// divides in the kernels.
+// shaders/exact_arithmetic.glsl as C++, its guesses up to three units in the last place off, against the CPU; and which
+// kernels divide.
 #include "support/catch.hpp"
 #include "support/spirv.hpp"
 #include "support/tie_values.hpp"

@@ -14,7 +14,7 @@ struct habits {
   bool fuses = false;   // the product and the sum of fma are one operation
   bool flushes = false; // subnormal operands and results are zeros
   int quotient_units = 0, root_units = 0;
-  double exp2_units = 0; // as a part of what is allowed
+  double exp2_units = 0; // as a part of the allowed error
 };
 inline habits device;
 

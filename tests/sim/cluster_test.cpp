@@ -1,4 +1,4 @@
-// Cluster files: what they say, and what is wrong with them.
+// Cluster files: how they are read, and errors in them.
 #include "sim/cluster.hpp"
 #include "support/catch.hpp"
 #include "support/thrown.hpp"
@@ -51,12 +51,12 @@ TEST_CASE("a cluster file says hosts, devices and links", "[sim][cluster]") {
   CHECK(c.links[0].hosts.size() == 3);
 }
 
-TEST_CASE("what is written is read again", "[sim][cluster]") {
+TEST_CASE("a cluster that is written is read again", "[sim][cluster]") {
   const cluster c = parse_cluster(two_hosts, {});
   CHECK(parse_cluster(write_cluster(c), {}) == c);
 }
 
-TEST_CASE("what an engine's host gives to all others together is as fast as its fastest link", "[sim][cluster]") {
+TEST_CASE("an engine's host sends to all others together as fast as its fastest link", "[sim][cluster]") {
   std::vector<device_info> devices(3);
   devices[0].name = "cpu";
   devices[1].name = "a/cpu", devices[1].host = "a";

@@ -1,4 +1,4 @@
-// Virtual time: what happens when, and in which order.
+// Virtual time: when events happen, and in which order.
 #include "sim/event_queue.hpp"
 
 #include "support/catch.hpp"

@@ -1,4 +1,4 @@
-// Whole simulations: makespans that can be computed by hand, and what predictions say.
+// Whole simulations: makespans that can be computed by hand, compared with predictions.
 #include "plan/estimate/gpu_support.hpp"
 #include "plan/estimate/predict.hpp"
 #include "plan/graphs.hpp"
@@ -112,7 +112,7 @@ TEST_CASE("copies over a link that devices share get half of it each", "[sim][li
   CHECK(simulate(two, two_inputs(), over(copying_gpus(2, half), apart)).links[0].bytes == 4000);
 }
 
-TEST_CASE("what the session's host gives to all others together has a limit", "[sim][links][D4]") {
+TEST_CASE("the rate at which the session's host sends to all others together has a limit", "[sim][links][D4]") {
   const std::string device =
       R"("devices": [{"name": "c", "kind": "cpu", "memory_bytes": 1000000000, )"
       R"("profile": {"launch_s": 0, "chunk_s": 0, "submit_s": 0, "float32": 1e21, "other": 1e21, )"
@@ -145,7 +145,7 @@ TEST_CASE("a device that is lost costs its run once more", "[sim][C11]") {
   CHECK_THAT(none.first_failure, Contains("the simulation takes it out"));
 }
 
-TEST_CASE("what does not fit is said, with the figures", "[sim]") {
+TEST_CASE("the error of a model that does not fit has the figures", "[sim]") {
   std::string tiny = slow_cpus(1);
   tiny.replace(tiny.find("1000000000"), 10, "20");
   const simulation_report r = simulate(chain(2), {{"x", random_tensor({2, 3}, 1)}}, over(tiny));
@@ -166,7 +166,7 @@ TEST_CASE("a loop whose end depends on data ends in simulations", "[sim][control
   CHECK(r.chunks == representative_dim);
 }
 
-TEST_CASE("a device's peak is what runs hold together, not one after the other", "[sim]") {
+TEST_CASE("a device's peak is the memory that runs hold together, not one after the other", "[sim]") {
   simulation_options how = over(slow_cpus(1), {.fuse = false});
   const auto peak = [&](size_t requests, size_t in_flight) {
     how.requests = requests;
@@ -222,7 +222,7 @@ TEST_CASE("noise and arrivals follow their seed", "[sim]") {
   CHECK(text(1) != text(2));
 }
 
-TEST_CASE("a simulation of one run is what its plan predicts", "[sim][cost]") {
+TEST_CASE("a simulation of one run takes the time that its plan predicts", "[sim][cost]") {
   for (const uint32_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
     const graph g = fan_out(3 + seed, 4);
     const named_tensors x{{"x", random_tensor({4}, seed)}};

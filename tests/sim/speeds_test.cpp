@@ -79,7 +79,7 @@ TEST_CASE("without a change of speed plans stay, also beside noise", "[sim][spee
   CHECK(simulate(chain(16), small, how).devices[0].work_ms == Approx(quiet).epsilon(0.05));
 }
 
-TEST_CASE("stages are balanced by what the first requests measure", "[sim][speeds]") {
+TEST_CASE("stages are balanced by the measurements of the first requests", "[sim][speeds]") {
   const session_options session{.policy = placement_policy::pipeline};
   simulation_options how = requests(1000, session);
   how.speeds = {{.device = "b", .at_ms = 0, .percent = 25}, {.device = "a", .at_ms = 0, .percent = 50}};
