@@ -10,7 +10,7 @@ namespace troupe::test {
 
 inline const dim batch = dim::symbol("batch");
 
-/// A model of float inputs whose first output is what the call gives.
+/// A model of float inputs whose first output is the call's first result.
 struct call_model : graph_builder {
   using graph_builder::graph_builder;
 
@@ -48,7 +48,7 @@ std::optional<size_t> axis_after(F&& build, int64_t opset = 17) {
   return proved(build, opset).outputs.at(0);
 }
 
-/// What refuses a call.
+/// Returns the error of a call that is refused.
 template <class F>
 std::string refusal_of(F&& build, int64_t opset = 17) {
   const error e = thrown_by([&] { proved(build, opset); });

@@ -1,4 +1,4 @@
-// What strategies are expected to cost, which of them is chosen, and why the others are not.
+// The expected costs of strategies, which of them is chosen, and why the others are not.
 #include "strategy/factory.hpp"
 
 #include "plan/graphs.hpp"
@@ -142,7 +142,7 @@ TEST_CASE("a request that runs whole is not shared out", "[strategy][C10]") {
   CHECK(chosen(q).requests_per_s == Approx(2 / (32 * 8e-3)).epsilon(0.02));
 }
 
-TEST_CASE("what does not fit on one device is put on several", "[strategy][C2][C10]") {
+TEST_CASE("a model that does not fit on one device is put on several", "[strategy][C2][C10]") {
   graph_builder b;
   value_id v = b.input("x", {batch, 4});
   for (int i = 0; i < 8; ++i)
@@ -233,7 +233,7 @@ TEST_CASE("a model that has nothing to do has a plan, too", "[strategy][C10]") {
   }
 }
 
-TEST_CASE("a model that nothing can run says why", "[strategy][C10]") {
+TEST_CASE("a model that no strategy can run has an error that says why", "[strategy][C10]") {
   factory_question q = asked(gpus_of(2), 1);
   graph_builder b;
   q.program = b.done({b.node(host_op, {b.input("x", {batch, 4})}, {batch, 4})});

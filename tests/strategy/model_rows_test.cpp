@@ -1,4 +1,4 @@
-// Requests by rows: what may be cut and joined, and that both give back what went in.
+// Requests by rows: which may be cut and joined, and that both give the same results.
 #include "strategy/call_model.hpp"
 #include "strategy/model_rows.hpp"
 
@@ -44,7 +44,7 @@ TEST_CASE("Requests are joined if all but their rows is the same", "[strategy][C
   CHECK(of(5, 2).key != of(5, 3).key); // another value for all rows
 }
 
-TEST_CASE("What is not what the model declares runs whole, and running says so", "[strategy][C1]") {
+TEST_CASE("Inputs that are not as the model declares them are one piece, for the run to refuse", "[strategy][C1]") {
   const model_rows rows = rows_of_model();
   const tensor x = numbers(5, 3), scale = scalar(2);
   const named_tensors missing{{"x", x}}, other{{"x", x}, {"scale", scale}, {"more", x}},

@@ -168,7 +168,7 @@ random_rows::item random_rows::moved(const item& x) {
 
 random_rows::item random_rows::reshaped(const item& x) {
   switch (draw(4)) {
-    case 0: // what is behind the rows becomes one axis
+    case 0: // all axes after the rows become one
     {
       std::vector<int64_t> to;
       for (size_t i = 0; i < x.rows; ++i)
@@ -183,7 +183,7 @@ random_rows::item random_rows::reshaped(const item& x) {
       const int64_t at = number(draw(rank(x) + 1));
       return {call("Unsqueeze", {x.v, b.integers({at})}), x.rows + (static_cast<size_t>(at) <= x.rows ? 1 : 0)};
     }
-    case 2: // what is before the rows becomes one axis
+    case 2: // all axes before the rows become one
     {
       std::vector<int64_t> to{1, -1};
       for (size_t i = 0; i < x.rows; ++i)

@@ -1,4 +1,4 @@
-// The proof against what models compute: a batch cut by rows gives what the whole gives, and no model that mixes rows
+// The proof against the results of models: a batch cut by rows gives what the whole gives, and no model that mixes rows
 // passes.
 #include "actors/engine_access.hpp"
 #include "rewrite/rewrite.hpp"

@@ -49,7 +49,7 @@ TEST_CASE("a pin to a device that a replica lacks is refused", "[strategy][C1]")
   CHECK(refused(mine, "vulkan:1"));
   CHECK_FALSE(refused(mine, "vulkan:0"));
   CHECK_FALSE(refused(mine, "cpu"));
-  CHECK_FALSE(refused(mine, "far/cpu")); // not there: planning says so
+  CHECK_FALSE(refused(mine, "far/cpu")); // not there: planning refuses it
   CHECK_FALSE(refused({}, "vulkan:1"));  // all devices
 }
 
@@ -74,12 +74,12 @@ TEST_CASE("Plans over all devices have one replica", "[strategy][C2][C3]") {
   CHECK(policy_of(strategy::data_parallel, placement_policy::single) == placement_policy::single);
 }
 
-TEST_CASE("A pipeline that nobody sized gets micro-batches for all its stages", "[strategy][C3]") {
+TEST_CASE("A pipeline whose size is not given gets micro-batches for all its stages", "[strategy][C3]") {
   CHECK(micro_batch_of(strategy::pipeline, 128, 4) == 8);
   CHECK(micro_batch_of(strategy::pipeline, 3, 4) == 1);
   CHECK(micro_batch_of(strategy::data_parallel, 128, 4) == 0);
   const stream_options drain{.schedule = pipeline_schedule::fill_drain};
-  // One in, one out: a place a stage, and one for what uploads; else for all of a request.
+  // One in, one out: a place for each stage, and one for a request that uploads; else places for all of a request.
   CHECK(machine_for(strategy::pipeline, {}, {{}}, 4).depth == 5);
   CHECK(machine_for(strategy::pipeline, drain, {{}}, 4).depth >= 16);
   CHECK(machine_for(strategy::pipeline, {.depth = 3}, {{}}, 4).depth == 3);

@@ -1,4 +1,4 @@
-// What measurements do to a replica's speed.
+// How measurements change a replica's speed.
 #include "strategy/replica_speed.hpp"
 #include "support/catch.hpp"
 

@@ -160,7 +160,7 @@ TEST_CASE("Words, packed matrices and memories keep rows apart, regions of image
              Catch::Contains("takes regions of any part of axis 0"));
 }
 
-TEST_CASE("Projected attention keeps batch elements apart; matrix and bias are everyone's", "[strategy][C1]") {
+TEST_CASE("Projected attention keeps batch elements apart; all of them share matrix and bias", "[strategy][C1]") {
   const auto projected = [](m& b, value_id weights, value_id bias, value_id residual) {
     const symbolic_shape heads{batch, 1, 2, 4}, cache{batch, 2, 9, 4};
     return b.many("AttentionProjection",

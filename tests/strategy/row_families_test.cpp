@@ -208,7 +208,7 @@ TEST_CASE("General products must not sum over rows or cross them", "[strategy][C
              Catch::Contains("sums over axis 0"));
 }
 
-TEST_CASE("Append takes a batch element of the cache and of what is new as a row", "[strategy][C1]") {
+TEST_CASE("Append takes a batch element of the cache and of the new rows as a row", "[strategy][C1]") {
   const auto append = [](m& b, const symbolic_shape& fresh) {
     return b.many("Append", {b.x({batch, 2, 3, 4}), b.x(fresh)}, 1, {}, "troupe");
   };
@@ -238,7 +238,7 @@ TEST_CASE("Attention takes a batch element as a row, with its own mask or one fo
   CHECK_THAT(refusal_of([&](m& b) { return rotary(b, {7, 3, 4}); }), Catch::Contains("troupe.Rotary"));
 }
 
-TEST_CASE("Images and sequences are rows; what counts through the batch is not", "[strategy][C1]") {
+TEST_CASE("Images and sequences are rows; figures over the whole batch are not", "[strategy][C1]") {
   const auto kernel = attrs_of({{"kernel_shape", std::vector<int64_t>{2}}});
   CHECK(axis_after([](m& b) { return b.op("Conv", {b.x({batch, 3, 8}), b.weights({5, 3, 2}), b.weights({5})}); }) == 0);
   CHECK_THAT(refusal_of([](m& b) {
@@ -359,7 +359,7 @@ TEST_CASE("Blocks and linear attention have a batch element as a row", "[strateg
   CHECK_THAT(refusal_of([&](m& b) { return attention(b, {1, 1, 3, 3}); }, 27), Catch::Contains("operand 3"));
 }
 
-TEST_CASE("Inputs say where rows are", "[strategy][C1]") {
+TEST_CASE("Inputs decide where rows are", "[strategy][C1]") {
   const auto relu_of = [](symbolic_shape dims) { return [dims](m& b) { return b.op("Relu", {b.x(dims)}); }; };
   const auto rows = proved([](m& b) {
     const value_id table = b.x({3, 4}), x = b.x({2, batch, 4});

@@ -95,7 +95,7 @@ TEST_CASE("Padding, tiling and triangles stay within rows", "[strategy][C1]") {
   CHECK_THAT(refusal_of([](m& b) { return b.many("Unique", {b.x({batch})}, 1); }), Catch::Contains("Unique"));
 }
 
-TEST_CASE("The number of rows may say a shape, but not be computed with", "[strategy][C1]") {
+TEST_CASE("The number of rows may give a shape, but not be computed with", "[strategy][C1]") {
   const auto sized = [](m& b, const char* op, bool of_shape) {
     const value_id x = b.x({batch, 4}), shape = b.op("Shape", {x});
     return b.op(op,

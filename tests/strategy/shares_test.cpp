@@ -7,7 +7,7 @@
 
 using namespace troupe;
 
-TEST_CASE("shares are in proportion to speed, the largest remainders get what is left", "[strategy][C1]") {
+TEST_CASE("shares are in proportion to speed, the largest remainders get the rest", "[strategy][C1]") {
   const std::vector<share_figures> one_to_three{{0, 3}, {0, 1}};
   const std::vector<double> shares = shares_that_end_together(100, one_to_three);
   CHECK(shares[0] == Approx(25));
@@ -19,7 +19,7 @@ TEST_CASE("shares are in proportion to speed, the largest remainders get what is
   CHECK(whole_shares(5, std::vector<double>{-3, 2, 3}) == std::vector<int64_t>{0, 2, 3});
 }
 
-TEST_CASE("whoever begins later gets less, or nothing, and all end together", "[strategy][C1][C6]") {
+TEST_CASE("a replica that begins later gets less, or nothing, and all end together", "[strategy][C1][C6]") {
   // Two equally fast ones; the second is busy for 4 s.
   const std::vector<double> shares = shares_that_end_together(10, std::vector<share_figures>{{0, 1}, {4, 1}});
   CHECK(shares[0] == Approx(7));

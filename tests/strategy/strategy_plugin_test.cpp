@@ -1,4 +1,5 @@
-// Strategies from shared libraries: who takes which rows is what they say, and what cannot be is refused by their name.
+// Strategies from shared libraries: they decide which replica takes which rows, and an impossible answer is refused by
+// their name.
 #include "strategy/stream_world.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
@@ -30,7 +31,7 @@ std::string refusal(const std::string& name, const stream_request& request = row
 
 } // namespace
 
-TEST_CASE("a strategy plug-in says who takes which rows", "[strategy][schedules][C10]") {
+TEST_CASE("a strategy plug-in decides which replica takes which rows", "[strategy][schedules][C10]") {
   stream_world world(options_with("strategy_last_free"));
   const auto id = world.submit(rows_of_key(7));
   world.run_until(1e-4);
@@ -93,7 +94,7 @@ TEST_CASE("a strategy plug-in may choose only replicas that are there and free",
   const auto first = busy.submit(one_piece()), second = busy.submit(one_piece());
   busy.run();
   CHECK_THAT(busy.answer_to(*second).what.why.message, Contains("chose replica 0, which is not free"));
-  CHECK_THAT(busy.answer_to(*first).what.why.message, Contains("not free")); // nobody knows what else it would say
+  CHECK_THAT(busy.answer_to(*first).what.why.message, Contains("not free")); // its other answers are not trusted either
   for (const char* name : {"strategy_first_always", "strategy_all_to_first"}) {
     stream_world lost(options_with(name, 2));
     lost.lose(0);
@@ -103,7 +104,7 @@ TEST_CASE("a strategy plug-in may choose only replicas that are there and free",
   }
 }
 
-TEST_CASE("what is no strategy plug-in of this version is refused by its file", "[strategy][schedules][E5]") {
+TEST_CASE("a file that is not a strategy plug-in of this version is refused by its name", "[strategy][schedules][E5]") {
   CHECK_THROWS_WITH(plugin("strategy_other_version"), Contains("is for version 0 of the interface"));
   CHECK_THROWS_WITH(plugin("strategy_no_choice"), Contains("has no function that chooses"));
   CHECK_THROWS_WITH(plugin("last_device"),

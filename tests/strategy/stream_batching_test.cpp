@@ -1,4 +1,4 @@
-// Requests that are joined: when a batch starts, and what is in it.
+// Requests that are joined: when a batch starts, and which requests are in it.
 #include "strategy/stream_world.hpp"
 #include "support/catch.hpp"
 
@@ -48,7 +48,7 @@ TEST_CASE("a batch starts when its oldest request has waited as long as it may",
   CHECK(world.started()[0].rows == 3);
 }
 
-TEST_CASE("without a delay a batch starts at once if a replica is idle, else with what has come meanwhile",
+TEST_CASE("without a delay a batch starts at once if a replica is idle, else with requests that have come meanwhile",
           "[strategy][C1]") {
   stream_world world(one_that_joins(0));
   for (int i = 0; i < 12; ++i)
@@ -60,7 +60,7 @@ TEST_CASE("without a delay a batch starts at once if a replica is idle, else wit
   CHECK(world.started()[2].rows == 3);
 }
 
-TEST_CASE("only what fits together is joined", "[strategy][C1]") {
+TEST_CASE("only requests that fit together are joined", "[strategy][C1]") {
   stream_world world(one_that_joins(0));
   world.submit(rows_of_key(1));
   const auto a = world.submit(rows_of_key(3, 1)), b = world.submit(rows_of_key(3, 2)),
@@ -96,7 +96,7 @@ TEST_CASE("a request that must soon be answered does not wait for others", "[str
   CHECK(world.started()[0].time == Approx(0.1 - 2 * 0.011));
 }
 
-TEST_CASE("what comes back from a lost piece does not wait again", "[strategy][C1][C11]") {
+TEST_CASE("rows that come back from a lost piece do not wait again", "[strategy][C1][C11]") {
   machine_options options = one_that_joins(1);
   options.replicas.push_back(options.replicas[0]);
   stream_world world(options);

@@ -18,7 +18,7 @@ piece_outcome failed_with(errc code) {
 
 } // namespace
 
-TEST_CASE("what is cancelled is answered at once, wherever it is, and its siblings go on", "[strategy][C1]") {
+TEST_CASE("a cancelled request is answered at once, wherever it is, and its siblings go on", "[strategy][C1]") {
   stream_world world(two_equal());
   const auto a = world.submit(rows_of_key(3)), b = world.submit(rows_of_key(40)), c = world.submit(rows_of_key(2)),
              d = world.submit(rows_of_key(2));
@@ -33,7 +33,7 @@ TEST_CASE("what is cancelled is answered at once, wherever it is, and its siblin
   CHECK_FALSE(world.answer_to(*d).what.why.failed());
 }
 
-TEST_CASE("one of a joined batch that is cancelled in flight hurts nobody", "[strategy][C1]") {
+TEST_CASE("one of a joined batch that is cancelled in flight does not affect the others", "[strategy][C1]") {
   stream_world world({.replicas = {{.row_seconds = 0.01}}, .depth = 1, .max_batch = 8});
   world.submit(one_piece());
   const auto a = world.submit(rows_of_key(3)), b = world.submit(rows_of_key(3));
@@ -87,7 +87,7 @@ TEST_CASE("an error that comes from no input fails all of a joined batch", "[str
     CHECK(a.what.why.code == errc::device_failed);
 }
 
-TEST_CASE("what a lost replica held goes to the others first, nothing is lost or answered twice",
+TEST_CASE("pieces that a lost replica held go to the others first, nothing is lost or answered twice",
           "[strategy][C1][C11]") {
   for (const distribution how :
        {distribution::round_robin, distribution::weighted, distribution::adaptive, distribution::stealing}) {
@@ -131,7 +131,7 @@ TEST_CASE("if no replica is left all fail, and one that joins gets work", "[stra
   CHECK((rows[0] == 0 && rows[1] > 20 && rows[2] > 20));
 }
 
-TEST_CASE("what is pinned runs on its replica only, and fails with it", "[strategy][C1]") {
+TEST_CASE("a pinned request runs on its replica only, and fails with it", "[strategy][C1]") {
   stream_world world(two_equal());
   stream_request pinned = rows_of_key(8);
   pinned.pinned = 1;

@@ -57,7 +57,7 @@ TEST_CASE("a fixed cost that does not pay is not paid", "[strategy][C1]") {
   CHECK(large.rows_by_replica(*large.submit(rows_of_key(300))) == std::vector<int64_t>{200, 100});
 }
 
-TEST_CASE("what may not be cut goes to one replica as it is: in turn, or by weight", "[strategy][C1][C6]") {
+TEST_CASE("a request that may not be cut goes to one replica as it is: in turn, or by weight", "[strategy][C1][C6]") {
   for (const distribution how : {distribution::round_robin, distribution::weighted}) {
     stream_world world(two_unequal(how));
     std::vector<int64_t> pieces(2, 0);
@@ -177,7 +177,7 @@ TEST_CASE("a replica that rests takes over from one that hangs", "[strategy][C6]
 }
 
 TEST_CASE("a first measurement that was slow does not leave a replica out", "[strategy][C6]") {
-  // What a piece costs beside its rows is most of it: one row, as a trial, must not look slow because of that.
+  // A piece costs mostly something other than its rows: one row, as a trial, must not look slow because of that.
   const replica_figures truth{.row_seconds = 0.001, .fixed_seconds = 0.02};
   stream_world world({.replicas = {truth, truth}, .how = distribution::adaptive});
   bool is_first = true;

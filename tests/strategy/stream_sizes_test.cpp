@@ -22,7 +22,7 @@ public:
     };
   }
 
-  /// Answers so many requests; returns the seconds that they took.
+  /// Answers this number of requests; returns the seconds that they took.
   double answer(
       size_t requests, const std::function<int64_t()>& rows = [] { return 64; }) {
     const double begin = world.now();

@@ -1,4 +1,4 @@
-// Replicas that take what is next when they are idle.
+// Replicas that take the next rows when they are idle.
 #include "strategy/stream_world.hpp"
 #include "support/catch.hpp"
 
@@ -19,7 +19,7 @@ double ideal(double rows, const std::vector<replica_figures>& truth, double piec
 
 } // namespace
 
-TEST_CASE("a replica at half speed costs what it must: 0.95 of the ideal", "[strategy][C4]") {
+TEST_CASE("a replica at half speed costs little more than it must: 0.95 of the ideal", "[strategy][C4]") {
   for (const bool divisible : {true, false})
     for (const size_t replicas : {2, 4, 8})
       for (const size_t depth : {1, 2, 3}) {
@@ -31,8 +31,8 @@ TEST_CASE("a replica at half speed costs what it must: 0.95 of the ideal", "[str
         std::vector<replica_figures> truth = options.replicas;
         truth[0] = {.row_seconds = 2e-3, .fixed_seconds = 2e-4};
         stream_world world(options, truth);
-        // What is in flight before the first end is given out by a wrong prediction; so there must be enough besides
-        // it. And micro-batches that cannot be cut end together only to one of them.
+        // Pieces that are in flight before the first one ends were given out by a wrong prediction; so there must be
+        // enough others. And micro-batches that cannot be cut end together only to one of them.
         const int64_t batches = divisible ? (replicas * depth > 16 ? 128 : 64) : static_cast<int64_t>(32 * replicas);
         if (divisible)
           world.submit(rows_of_key(8 * batches));
@@ -45,7 +45,8 @@ TEST_CASE("a replica at half speed costs what it must: 0.95 of the ideal", "[str
       }
 }
 
-TEST_CASE("the last pieces of what may be cut are smaller, those of what may not are whole", "[strategy][C4]") {
+TEST_CASE("the last pieces of requests that may be cut are smaller, those of other requests are whole",
+          "[strategy][C4]") {
   machine_options options{
       .replicas = std::vector<replica_figures>(4, {.row_seconds = 1e-3}), .micro_batch = 16, .min_piece = 2};
   stream_world world(options);

@@ -31,7 +31,7 @@ size_t started_before(const stream_world& world, request_id id) {
 
 } // namespace
 
-TEST_CASE("a high priority waits for what is in flight and its peers, and a low one never starves", "[strategy][C1]") {
+TEST_CASE("a high priority waits for pieces in flight and its peers, and a low one never starves", "[strategy][C1]") {
   const size_t fair_turn = 5, replicas = 2;
   stream_world world({.replicas = std::vector<replica_figures>(replicas, {.row_seconds = 1}),
                       .queue_limit = 10000,
@@ -57,7 +57,7 @@ TEST_CASE("a high priority waits for what is in flight and its peers, and a low 
   CHECK(started_before(world, *low) > 400); // high ones did go first
 }
 
-TEST_CASE("pinned requests cannot keep replicas from what they share", "[strategy][C1]") {
+TEST_CASE("pinned requests cannot keep replicas from the requests that they share", "[strategy][C1]") {
   stream_world world(
       {.replicas = std::vector<replica_figures>(2, {.row_seconds = 1}), .queue_limit = 10000, .fair_turn = 4});
   for (int i = 0; i < 200; ++i) {
@@ -79,7 +79,7 @@ TEST_CASE("pinned requests cannot keep replicas from what they share", "[strateg
   CHECK(world.unanswered() == 0);
 }
 
-TEST_CASE("what is late is answered at its deadline, waiting or in flight, and never starts", "[strategy][C1]") {
+TEST_CASE("a late request is answered at its deadline, waiting or in flight, and never starts", "[strategy][C1]") {
   stream_world world({.replicas = {{.row_seconds = 1}}, .depth = 1}, {{.row_seconds = 10}});
   const auto flying = world.submit(until(2)), waiting = world.submit(until(3)), late = world.submit(until(0));
   CHECK(world.answer_to(*late).what.why.code == errc::timeout);
@@ -92,7 +92,7 @@ TEST_CASE("what is late is answered at its deadline, waiting or in flight, and n
   CHECK(world.machine().records() < 10);
 }
 
-TEST_CASE("what cannot be in time makes room if others wait, else it is tried", "[strategy][C1]") {
+TEST_CASE("a request that cannot be in time makes room if others wait, else it is tried", "[strategy][C1]") {
   const machine_options options{.replicas = {{.row_seconds = 1}}, .depth = 1};
   stream_world alone(options, {{.row_seconds = 0.1}}); // ten times faster than predicted
   const auto tried = alone.submit(until(0.5));

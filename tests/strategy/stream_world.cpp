@@ -26,7 +26,7 @@ size_t stream_world::waiting() const {
 }
 
 std::optional<request_id> stream_world::submit(const stream_request& request) {
-  machine_.tick(at(now_)); // so that what is late now has gone
+  machine_.tick(at(now_)); // so that requests that are late now are gone
   obey();
   const bool room = machine_.has_room();
   if (keeps_history && !options_.ordered)
@@ -63,7 +63,7 @@ void stream_world::lose(size_t replica) {
       mark(part, row_state::in_flight, row_state::waits);
   machine_.replica_lost(replica, "pulled out", at(now_));
   obey();
-  for (const running& p : lost) { // what it still says counts for nothing
+  for (const running& p : lost) { // reports that still come count for nothing
     machine_.piece_ended(p.what.piece, {}, at(now_));
     obey();
   }

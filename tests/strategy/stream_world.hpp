@@ -1,5 +1,5 @@
 // Replicas in virtual time around a stream machine: each runs its pieces one after the other, as fast as a test says.
-// All that the machine commands is checked at once against a naive account of rows.
+// Each command of the machine is checked at once against a naive account of rows.
 #pragma once
 
 #include "strategy/stream_machine.hpp"
@@ -61,7 +61,7 @@ public:
 
   const stream_machine& machine() const { return machine_; }
   double now() const { return now_; }
-  /// What has been started, and answered, in this order; kept if `keeps_history`.
+  /// Pieces that were started, and answers, in this order; kept if `keeps_history`.
   const std::vector<started_piece>& started() const { return started_; }
   const std::vector<told>& answers() const { return answers_; }
   /// Returns when the last answer came.
@@ -76,11 +76,11 @@ public:
 
   std::vector<replica_figures> truth; // may change at any time, for pieces that begin after that
   bool keeps_history = true;
-  /// What a piece ends with; by default, done.
+  /// The outcome of a piece; by default, done.
   std::function<piece_outcome(const start_piece&)> outcome_of = [](const start_piece&) { return piece_outcome{}; };
-  /// By what factor a piece takes longer than `truth` says.
+  /// The factor by which a piece takes longer than `truth` says.
   std::function<double()> jitter = [] { return 1.0; };
-  /// What a piece takes beyond that.
+  /// Seconds that a piece takes beyond that.
   std::function<double(const started_piece&)> extra = [](const started_piece&) { return 0.0; };
 
 private:
@@ -93,7 +93,7 @@ private:
     std::deque<running> pieces;
     bool lost = false;
   };
-  /// The naive account of a request: what each row is doing.
+  /// The naive account of a request: the state of each row.
   enum class row_state : uint8_t { waits, in_flight, done };
   struct account {
     stream_request what;
@@ -103,7 +103,7 @@ private:
     bool alone = false; // must not be joined any more
   };
 
-  /// Carries out what the machine commands.
+  /// Carries out the machine's commands.
   void obey();
   void on(const start_piece& command);
   void on(const answer_request& command);
