@@ -16,7 +16,7 @@ TEST_CASE("sizes of element types, those smaller than a byte included", "[tensor
   CHECK(thrown_by([] { bytes_of(dtype::float64, INT64_MAX / 2); }).code() == errc::invalid_model);
 }
 
-TEST_CASE("sets of types hold what they name", "[tensor]") {
+TEST_CASE("sets of types hold the types that they name", "[tensor]") {
   const dtype_set some = set_of(dtype::int8, dtype::float16);
   CHECK((some & set_of(dtype::int8)) != 0);
   CHECK((some & set_of(dtype::int16)) == 0);
@@ -24,7 +24,7 @@ TEST_CASE("sets of types hold what they name", "[tensor]") {
   CHECK((types::any & types::string) != 0);
 }
 
-TEST_CASE("visits give the C++ type, or say which type they do not know", "[tensor]") {
+TEST_CASE("visits give the C++ type, or an error that names the type that they do not know", "[tensor]") {
   const auto size = [](auto tag) { return sizeof(typename decltype(tag)::type); };
   CHECK(visit_float(dtype::bfloat16, size) == 2);
   CHECK(visit_integer(dtype::uint64, size) == 8);

@@ -35,7 +35,7 @@ TEST_CASE("every float8 value is encoded as the bits that it was decoded from", 
     }
 }
 
-TEST_CASE("float8 types reach as far as their definition says", "[tensor]") {
+TEST_CASE("float8 types reach as far as in their definition", "[tensor]") {
   CHECK(largest(dtype::float8e4m3fn) == 448);
   CHECK(largest(dtype::float8e4m3fnuz) == 240);
   CHECK(largest(dtype::float8e5m2) == 57344);

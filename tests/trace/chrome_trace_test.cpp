@@ -52,7 +52,7 @@ std::map<int, std::string> process_names(const json& document) {
   return names;
 }
 
-/// Names of tracks by process and number; each stands once.
+/// Names of tracks by process and number; each occurs once.
 std::map<std::pair<int, int>, std::string> track_names(const json& document) {
   std::map<std::pair<int, int>, std::string> names;
   for (const json& e : document["traceEvents"])
@@ -204,7 +204,7 @@ TEST_CASE("devices that tell no times, and runs without work, are traced too", "
   CHECK(slices(json::parse(to_chrome_json(*idle.trace)), "run").size() == 1);
 }
 
-TEST_CASE("moves have tracks of their queues, what overlaps is side by side", "[trace]") {
+TEST_CASE("moves have tracks of their queues, those that overlap are side by side", "[trace]") {
   run_result result = traced_run(chain(2), {.fuse = false}, "cpu");
   run_trace trace = *result.trace;
   REQUIRE(trace.chunks.size() == 1);

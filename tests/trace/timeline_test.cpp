@@ -1,4 +1,4 @@
-// Timelines of made-up runs: counters, the critical path, figures, and what two of them differ in.
+// Timelines of made-up runs: counters, the critical path, figures, and differences between two of them.
 #include "trace/timeline.hpp"
 
 #include "actors/engine_access.hpp"
@@ -117,7 +117,7 @@ TEST_CASE("a queue is as deep as chunks are sent and not answered", "[trace]") {
   CHECK(most(queue, 0) == own);
 }
 
-TEST_CASE("the critical path is what each chunk waited for last", "[trace]") {
+TEST_CASE("the critical path has the chunk that each chunk waited for last", "[trace]") {
   const timeline t = two_devices();
   CHECK(critical_path(t) == std::vector<uint32_t>{0, 1, 4});
   timeline late = t;
@@ -165,7 +165,7 @@ TEST_CASE("a timeline that breaks its rules is refused", "[trace]") {
   refused([](timeline& t) { t.counters = {{.series = {"a"}, .points = {{5, {1}}, {4, {1}}}}}; });
 }
 
-TEST_CASE("a difference says what moved, changed, came and went", "[trace]") {
+TEST_CASE("a difference lists the nodes that moved, changed, came and went", "[trace]") {
   const timeline a = two_devices();
   timeline b = a;
   b.end_ns = 420;
@@ -195,7 +195,7 @@ TEST_CASE("a difference says what moved, changed, came and went", "[trace]") {
   CHECK(diff_of(a, a).unchanged == 2);
 }
 
-TEST_CASE("names are no part of the page's HTML", "[trace][D2]") {
+TEST_CASE("names are not part of the page's HTML", "[trace][D2]") {
   timeline t = two_devices();
   t.title = "</script><script>alert(1)</script>";
   t.bars[4].name = "<!--<script>";

@@ -51,7 +51,7 @@ std::vector<std::string> problems(const std::string& events) {
   return check_trace("{\"traceEvents\":[" + events + "]}").listed;
 }
 
-/// Events by their rule: one that keeps it, one that does not, and what is said.
+/// Events by their rule: one that keeps it, one that does not, and the error for that.
 struct rule {
   const char *good, *bad, *said;
 };
@@ -60,7 +60,7 @@ const char* const slice = R"({"ph":"X","pid":1,"tid":1,"name":"s","ts":0,"dur":1
 
 } // namespace
 
-TEST_CASE("what we write keeps the rules of the trace format", "[trace]") {
+TEST_CASE("traces that we write keep the rules of the trace format", "[trace]") {
   for (const run_trace& trace : {two_device_trace(), loop_trace()}) {
     const trace_problems found = check_trace(to_chrome_json(trace));
     CHECK(found.listed == std::vector<std::string>{});
@@ -160,7 +160,7 @@ TEST_CASE("traces of other programs are read too", "[trace]") {
   CHECK(t.counters[0].points.at(0).at_ns == 100'000);
 }
 
-TEST_CASE("what is no trace is refused with a reason", "[trace][D2]") {
+TEST_CASE("a file that is not a trace is refused with a reason", "[trace][D2]") {
   const auto said = [](const std::string& text) {
     const error e = thrown_by([&] { read_trace(text); });
     CHECK(e.code() == errc::invalid_input);

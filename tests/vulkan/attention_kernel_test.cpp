@@ -275,7 +275,7 @@ TEST_CASE("GPU ONNX attention: past keys, softcap, lengths, scores", "[vulkan]")
           c.inputs.push_back(random_floats({2, 2, past, 12}, 7));
         }
         check_gpu_kernels(c);
-        if (past > 0) { // what is joined is wanted by nobody
+        if (past > 0) { // the joined keys and values are not wanted
           kernel_case alone = c;
           alone.outputs = 1;
           check_gpu_kernels(alone);
@@ -297,7 +297,7 @@ namespace {
 
 enum class cache_types : uint8_t { float32, float16, float32_beside_float16 };
 
-/// A call of ONNX's Attention with caches of `past` positions whose joined keys and values nobody wants.
+/// A call of ONNX's Attention with caches of `past` positions whose joined keys and values are not wanted.
 kernel_case beside_caches(int64_t queries, int64_t past, bool flat, cache_types types) {
   const auto rows = [&](int64_t heads, int64_t width, uint64_t seed) {
     return random_floats(flat ? shape{2, queries, heads * width} : shape{2, heads, queries, width}, seed);

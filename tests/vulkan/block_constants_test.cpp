@@ -25,7 +25,7 @@ std::vector<uint32_t> marked_words() {
 }
 
 struct counted {
-  std::set<uint32_t> loaded; // ids of what loads load
+  std::set<uint32_t> loaded; // ids that loads give
   std::set<uint32_t> marked; // words of the block that are constants
   std::set<uint32_t> made;   // their ids
 };
@@ -46,7 +46,7 @@ counted count(std::span<const uint32_t> code) {
 
 } // namespace
 
-TEST_CASE("parameters at known places become constants, and no others do", "[vulkan]") {
+TEST_CASE("parameters at known places become constants, others do not", "[vulkan]") {
   size_t all = 0;
   for (const embedded_shader& shader : embedded_shaders()) {
     INFO(std::string(shader.name));
@@ -90,11 +90,11 @@ TEST_CASE("products whose subgroups have many sums read their depth where they r
   CHECK(!constants_of("quantized_matmul_cooperative.i8_4x2").contains(depth));
 }
 
-TEST_CASE("a word stands where the block has it", "[vulkan]") {
+TEST_CASE("a word is where the block has it", "[vulkan]") {
   const std::vector<uint32_t> words = marked_words();
   // Its block is one number, how many elements there are.
   const counted cast = count(with_block_constants(find_shader("fill.w32"), words));
   CHECK(cast.marked.contains(0));
-  // What a block does not have is still loaded.
+  // Words that a block does not have are still loaded.
   CHECK(with_block_constants(find_shader("fill.w32"), {}).size() == find_shader("fill.w32").size());
 }

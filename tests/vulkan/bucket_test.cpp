@@ -1,4 +1,4 @@
-// Bindings that share a layout: the same results as with a layout of their own, and nothing is recorded anew for them.
+// Bindings that share a layout: the same results as with separate layouts, and nothing is recorded anew for them.
 #include "actors/engine_access.hpp"
 #include "cpu/cpu_device.hpp"
 #include "rewrite/rewrite.hpp"
@@ -24,7 +24,7 @@ struct matrix {
   int64_t columns = 0;
 };
 
-/// Calls drawn at random over matrices whose rows are "n", "m" and what follows from them.
+/// Calls drawn at random over matrices whose rows are "n", "m" and dims that follow from them.
 class random_model {
 public:
   explicit random_model(uint32_t seed) : engine_(seed) {
@@ -201,7 +201,7 @@ TEST_CASE("a binding inside a bucket records nothing, another kernel does", "[vu
   CHECK(run.recorded(21) == 1); // a bucket up to 32
   for (int64_t rows : {22, 32, 23, 21, 20})
     CHECK(run.recorded(rows) == 0);
-  CHECK(run.recorded(3) == 1); // few rows have a kernel of their own
+  CHECK(run.recorded(3) == 1); // few rows have another kernel
   CHECK(run.recorded(22) == 0);
   CHECK(run.recorded(3) == 0);
   CHECK(run.recorded(33) == 1);

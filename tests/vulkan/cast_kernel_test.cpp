@@ -62,7 +62,7 @@ TEST_CASE("GPU Cast converts every pair of types", "[vulkan]") {
   check_gpu_kernels({.op = "CastLike", .inputs = {random_floats({2, 1031}, 1, -300, 300), values_of(dtype::int8)}});
 }
 
-TEST_CASE("GPU ToFloat16 keeps finite what is finite", "[vulkan]") {
+TEST_CASE("GPU ToFloat16 keeps finite elements finite", "[vulkan]") {
   check_gpu_kernels(
       {.op = "ToFloat16", .inputs = {values_of(dtype::float32)}, .domain = "troupe", .rtol = 0, .atol = 0});
   check_gpu_kernels({.op = "ToFloat16", .inputs = {random_floats({3, 1031}, 1, -7e4f, 7e4f)}, .domain = "troupe"});

@@ -26,7 +26,7 @@ graph forked_chain(const shape& dims, int length) {
   return b.g;
 }
 
-/// What the chain computes from one element.
+/// Returns the chain's result for one element.
 float chain_of(float x, int length) {
   for (int i = 0; i < length; ++i)
     x = -x + std::floor(x);

@@ -51,7 +51,7 @@ TEST_CASE("GPUs are ordered by kind, those that cannot be used last", "[vulkan]"
   CHECK(is_hardware(integrated()));
 }
 
-TEST_CASE("a GPU that cannot be used says why", "[vulkan]") {
+TEST_CASE("the error for a GPU that cannot be used says why", "[vulkan]") {
   CHECK(why_unusable(discrete()).empty());
   gpu_snapshot s = discrete();
   s.api_version = VK_API_VERSION_1_1;
@@ -132,7 +132,7 @@ TEST_CASE("the memory for plans is the driver's budget, else most of the heap", 
   CHECK(total_bytes(s) == int64_t{8} << 30);
 }
 
-TEST_CASE("kernels rely on what the driver offers", "[vulkan]") {
+TEST_CASE("kernels rely on the features that the driver offers", "[vulkan]") {
   gpu_snapshot s = discrete();
   CHECK_FALSE(features_of(s).float16);
   s.subgroup_operations = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
@@ -161,7 +161,7 @@ TEST_CASE("kernels rely on what the driver offers", "[vulkan]") {
   CHECK(features_of(s).integer_dot);
   CHECK(wanted_extensions(s).size() == 3);
   s.cooperative_16x16x16 = s.group_matrices = false;
-  CHECK(wanted_extensions(s).size() == 2); // bytes want the same extension
+  CHECK(wanted_extensions(s).size() == 2); // bytes need the same extension
   s.memory_model = false;
   CHECK_FALSE(features_of(s).byte_matrices);
   s.memory_model = s.cooperative_16x16x16 = s.group_matrices = true;

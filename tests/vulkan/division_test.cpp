@@ -36,7 +36,7 @@ std::vector<tensor> both(const float_pairs& pairs) {
   return {row(pairs.a), row(pairs.b)};
 }
 
-/// In float16; what is too large for it becomes infinite on either side.
+/// In float16; numbers that are too large for it become infinite on either side.
 std::vector<tensor> halves(const float_pairs& pairs) {
   return {to_half(row(pairs.a)), to_half(row(pairs.b))};
 }

@@ -1,4 +1,4 @@
-// Drivers that refuse a call: one error, nothing that the GPU still uses is freed, and what comes next works.
+// Drivers that refuse a call: one error, nothing that the GPU still uses is freed, and the next runs work.
 #include "support/catch.hpp"
 #include "support/chunk_works.hpp"
 #include "support/gpu.hpp"
@@ -17,7 +17,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// Rows of a weight of `rows` × 1024 floats, each full of its number; `row` [1] says which.
+/// Rows of a weight of `rows` × 1024 floats, each full of its number; `row` [1] chooses one.
 std::shared_ptr<const graph> rows_of_weight(int64_t rows) {
   graph_builder b;
   tensor weight(dtype::float32, {rows, 1024});
@@ -87,7 +87,7 @@ fetch_result fetch(device& gpu, const device_tensor& value) {
 } // namespace
 
 TEST_CASE("an install that fails waits for the copies that it has begun", "[vulkan][faults]") {
-  one_gpu one({.force_staging = true}, rows_of_weight(9 * 1024)); // 36 MiB: three pieces, a block of their own
+  one_gpu one({.force_staging = true}, rows_of_weight(9 * 1024)); // 36 MiB: three pieces, in a separate block
   {
     held_completions held;
     const refused_call refused(vulkan_call::submit, 2);

@@ -70,7 +70,7 @@ TEST_CASE("GPU attention of few queries: widths, rows that share keys, masks", "
         check_gpu_kernels(call_of(s, of, causal, causal));
 }
 
-TEST_CASE("GPU attention of few queries: what is masked, infinite or no number stays with its rows", "[vulkan]") {
+TEST_CASE("GPU attention of few queries: masked, infinite and NaN elements stay with their rows", "[vulkan]") {
   constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   constexpr int64_t keys = 300, width = 16, heads = 4;
   kernel_case c =
@@ -86,7 +86,7 @@ TEST_CASE("GPU attention of few queries: what is masked, infinite or no number s
   check_gpu_kernels(c);
 }
 
-TEST_CASE("GPU ONNX attention of few queries never multiplies what is masked", "[vulkan]") {
+TEST_CASE("GPU ONNX attention of few queries never multiplies masked values", "[vulkan]") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const bool by_row : {false, true}) { // all of a row's keys, or some of them
     kernel_case c{.op = "Attention",
@@ -97,7 +97,7 @@ TEST_CASE("GPU ONNX attention of few queries never multiplies what is masked", "
                   .rtol = 1e-3,
                   .atol = 2e-5};
     if (!by_row)
-      for (int64_t i = 0; i < 8; ++i) // keys that nobody sees
+      for (int64_t i = 0; i < 8; ++i) // keys that no query sees
         for (int64_t t = 60; t < 70; ++t)
           c.inputs[3].mutable_data<uint8_t>()[i * 200 + t] = 0;
     else

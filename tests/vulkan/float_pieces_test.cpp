@@ -16,7 +16,7 @@ namespace {
 
 using int_list = std::vector<int64_t>;
 
-/// A call on these operands, to within a few units in the last place of what they add up to.
+/// A call on these operands, to within a few units in the last place of the sum of its terms' magnitudes.
 kernel_case call_of(std::string op, std::vector<tensor> inputs, attributes attrs = {}, std::string domain = "",
                     uint32_t constants = 0) {
   return {.op = std::move(op),
@@ -76,7 +76,7 @@ TEST_CASE("GPU products in pieces: rows, columns and depths around tiles", "[vul
   check_pieces(call_of("MatMul", {{70, 2048}, {2048, 80}}, {}, "", 2)); // splits whose sums are added later
 }
 
-TEST_CASE("GPU products in pieces: operands by rows and columns, and what ends them", "[vulkan][pieces]") {
+TEST_CASE("GPU products in pieces: operands by rows and columns, and their endings", "[vulkan][pieces]") {
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{136, 144, 72}, {132, 148, 52}})
     check_pieces(call_of("Gemm", {{k, m}, {n, k}, {n}},
                          attrs_of({{"transA", int64_t{1}}, {"transB", int64_t{1}}, {"alpha", 0.5f}, {"beta", 2.f}})));
@@ -135,7 +135,7 @@ TEST_CASE("GPU products in pieces: rows and columns of another size than their n
                                     positive({200, 140}, 2, 1, 0, 90, large), constants));
 }
 
-TEST_CASE("GPU products in pieces: a selection gives what it selects", "[vulkan][pieces]") {
+TEST_CASE("GPU products in pieces: a selection gives the elements that it selects", "[vulkan][pieces]") {
   tensor from = positive({160, 128}, 1, 1e-3f, 80, 0, 1e6f), chosen(dtype::float32, {140, 160});
   std::fill_n(chosen.mutable_data<float>(), chosen.size(), 0.f);
   for (int64_t i = 0; i < 140; ++i)
@@ -145,7 +145,7 @@ TEST_CASE("GPU products in pieces: a selection gives what it selects", "[vulkan]
   check_pieces(c);
 }
 
-TEST_CASE("GPU products in pieces: NaN and infinities are what they are in float32", "[vulkan][pieces]") {
+TEST_CASE("GPU products in pieces: NaN and infinities are as in float32", "[vulkan][pieces]") {
   kernel_case c = call_of("MatMul", {{140, 96}, {96, 132}});
   float *a = c.inputs[0].mutable_data<float>(), *b = c.inputs[1].mutable_data<float>();
   constexpr float infinity = std::numeric_limits<float>::infinity();

@@ -1,4 +1,4 @@
-// Host memory as the GPU's own: what is imported, and for how long.
+// Host memory as the GPU's own: which memory is imported, and for how long.
 #include "vulkan/host_imports.hpp"
 
 #include "support/catch.hpp"
@@ -37,7 +37,7 @@ TEST_CASE("a block is imported once", "[vulkan]") {
   CHECK(a.id == b.id);
   CHECK(a.buffer == b.buffer);
   CHECK(test::live_imports() == before + 1);
-  const host_end c = gpu.imports.source(test::floats({1}, {1})); // copied to a block of its own
+  const host_end c = gpu.imports.source(test::floats({1}, {1})); // copied to a separate block
   CHECK(c.id != a.id);
   CHECK(test::live_imports() == before + 2);
   CHECK(test::new_gpu_messages() == "");

@@ -134,10 +134,10 @@ TEST_CASE("products write into their columns", "[vulkan][slow]") {
     }
 }
 
-TEST_CASE("a part whose rows are added to something has bytes of its own", "[vulkan][slow]") {
+TEST_CASE("a part whose rows are added to something has separate bytes", "[vulkan][slow]") {
   net n(dtype::float32);
   const value_id x = n.conv(n.input("x", {1, 8, 5, 6}), 8, 8, 1);
-  const value_id sum = n.op("Add", {n.conv(x, 8, 8, 3, false), x}); // fused: the residual's rows lie otherwise
+  const value_id sum = n.op("Add", {n.conv(x, 8, 8, 3, false), x}); // fused: the residual's rows have another stride
   n.output(n.op("Abs", {n.concat({sum, n.conv(x, 8, 4, 1)})}, {}, "y"));
   check(n, {{1, 8, 5, 6}}, 0);
 }

@@ -20,7 +20,7 @@ pipeline_key key_of(uint32_t constant) {
 
 } // namespace
 
-TEST_CASE("what one GPU has compiled is there for the others", "[vulkan][C11]") {
+TEST_CASE("kernels that one GPU has compiled are there for the others", "[vulkan][C11]") {
   kernel_exchange exchange;
   CHECK(exchange.begin(key_of(1), true) == code());        // to be compiled
   CHECK(exchange.begin(key_of(1), false) == std::nullopt); // it is
@@ -54,7 +54,7 @@ TEST_CASE("an exchange of kernels keeps those that came last", "[vulkan]") {
     CHECK(exchange.begin(key_of(i), false) == code(30, std::byte{1}));
 }
 
-TEST_CASE("an exchange of kernels says what it has", "[vulkan][C11]") {
+TEST_CASE("an exchange of kernels lists the kernels that it has", "[vulkan][C11]") {
   kernel_exchange exchange;
   CHECK(exchange.begin(key_of(1), true) == code());
   CHECK(exchange.find(key_of(1)).empty()); // it is being compiled

@@ -112,7 +112,7 @@ TEST_CASE("runs whose dims are new are right before and after their kernels are 
     }
   }
   REQUIRE(comes_true([&] { return late->stats().pending_kernels == 0; }));
-  for (int round = 0; round < 2; ++round) // the first takes what has been compiled, and may ask for more
+  for (int round = 0; round < 2; ++round) // the first takes the compiled kernels, and may ask for more
     for (size_t i = 0; i < sizes.size(); ++i) {
       const auto got = runner.run(inputs_of(sizes[i].first, sizes[i].second));
       REQUIRE(comes_true([&] { return late->stats().pending_kernels == 0; }));

@@ -104,7 +104,7 @@ TEST_CASE("operands of dims written differently pair up in every layout", "[vulk
   CHECK(new_gpu_messages() == "");
 }
 
-TEST_CASE("convolutions of bytes that are no words read them in any layout", "[vulkan][quantised]") {
+TEST_CASE("convolutions of bytes that are not words read them in any layout", "[vulkan][quantised]") {
   const auto cpu = make_cpu_device("cpu", {.poison = true});
   const auto gpu = open_gpu({.poison = true});
   for (device* d : {static_cast<device*>(cpu.get()), static_cast<device*>(gpu.get())}) {

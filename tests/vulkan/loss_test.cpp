@@ -59,7 +59,7 @@ TEST_CASE("a lost GPU without another device is one error that names it", "[vulk
 
 TEST_CASE("a kernel that does not end: deadlines hold, and a silent GPU is given up", "[vulkan][slow]") {
   if (vulkan::is_hardware(gpus()->gpus().at(0).snapshot))
-    return; // nothing here takes long on a real GPU; lavapipe stands for one that hangs
+    return; // nothing here takes long on a real GPU; lavapipe takes the place of one that hangs
   graph_builder b;
   const value_id x = b.input("x", {2560, 2560});
   b.output(b.op("MatMul", {b.op("MatMul", {x, x}), x}));

@@ -94,7 +94,7 @@ TEST_CASE("GPU Concat joins inputs of all widths", "[vulkan]") {
   check_gpu_kernels({.op = "Concat", .inputs = many, .attrs = with("axis", int64_t{1})});
 }
 
-TEST_CASE("GPU Append puts new rows behind those of a cache", "[vulkan]") {
+TEST_CASE("GPU Append puts new rows after those of a cache", "[vulkan]") {
   for (dtype type : widths)
     for (const auto& [batch, heads, past, rows] :
          {std::array<int64_t, 4>{2, 3, 7, 5}, {1, 4, 33, 1}, {3, 1, 2, 6}, {1, 2, 0, 3}, {2, 2, 3, 0}})
@@ -205,7 +205,7 @@ TEST_CASE("GPU GatherElements and GatherND pick elements and runs", "[vulkan]") 
 
 namespace {
 
-/// 0 … n - 1 in an order of its own, `rows` times.
+/// 0 … n - 1 in another order for each row, `rows` times.
 tensor permutations(int64_t rows, int64_t n) {
   tensor t(dtype::int64, {rows, n});
   for (int64_t i = 0; i < t.size(); ++i)

@@ -14,7 +14,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// −x, in float16 where the session says so.
+/// −x, in float16 where the session chooses that.
 graph negation(dim rows) {
   graph_builder b;
   b.output(b.op("Neg", {b.input("x", {rows, 300})}, {}, "y"));

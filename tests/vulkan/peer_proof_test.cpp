@@ -1,4 +1,4 @@
-// Whether GPUs are proven to wait for each other, and what is made of it.
+// Whether GPUs are proven to wait for each other, and how proofs are used.
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/shared_semaphores.hpp"
@@ -16,7 +16,7 @@ using Catch::Contains;
 
 namespace {
 
-/// A GPU that shares what is needed, as an H200 says it does.
+/// A GPU that shares all that is needed, as an H200 states that it does.
 gpu_snapshot sharing_gpu() {
   gpu_snapshot s;
   s.name = "made up";
@@ -66,14 +66,15 @@ TEST_CASE("two GPUs of which one does not wait for the other are no peers", "[vu
   CHECK_THAT(try_peers(all, {0, 0}), Contains("a GPU did not wait for the other"));
 }
 
-TEST_CASE("GPUs whose driver shares no timelines are no peers, and are not tried", "[vulkan][peers]") {
+TEST_CASE("GPUs whose driver shares no timelines are not peers, and are not tried", "[vulkan][peers]") {
   std::vector<gpu_snapshot> gpus = three;
   gpus[1].exports_timelines = false;
   const std::vector<peer_verdict> found = prove_peers(gpus, {{0, 1}}, script("echo peers 0:1"), "");
   CHECK_THAT(found.at(0).why_not, Contains("shares no timelines"));
 }
 
-TEST_CASE("a trial that crashes, hangs or is killed says no for the pair in its hands alone", "[vulkan][peers]") {
+TEST_CASE("a trial that crashes, hangs or is killed counts against the pair that it was trying alone",
+          "[vulkan][peers]") {
   const std::string yes = "for p in \"$@\"; do echo \"noise\"; echo \"peers $p \"; done";
   CHECK(reasons(prove_peers(three, all_pairs, script(yes), "")) == std::vector<std::string>{"", "", ""});
   const auto with = [](const std::string& end) {
@@ -94,7 +95,7 @@ TEST_CASE("a trial that crashes, hangs or is killed says no for the pair in its 
   CHECK_THAT(prove_peers(three, {{0, 1}}, {"/no/such/troupe"}, "").at(0).why_not, Contains("does not start"));
 }
 
-TEST_CASE("what trials have found is kept, what has ended them from outside is not", "[vulkan][peers]") {
+TEST_CASE("results of trials are kept, ends of trials from outside are not", "[vulkan][peers]") {
   const verdict_file file;
   const auto prove = [&](const std::string& text) {
     return prove_peers(three, {{0, 1}}, script(text), file.path).at(0).why_not;

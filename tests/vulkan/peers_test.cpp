@@ -114,7 +114,7 @@ TEST_CASE("values go to and fro between GPUs that wait for each other", "[vulkan
   CHECK(gpus.all->messages() == std::vector<std::string>{});
 }
 
-TEST_CASE("a chunk on a peer is sent before what it reads is there", "[vulkan][peers]") {
+TEST_CASE("a chunk on a peer is sent before its inputs are there", "[vulkan][peers]") {
   const gpu_set gpus;
   const graph g = chain(8, {4, 4});
   const named_tensors inputs{{"x", random_floats({4, 4}, 1)}};
@@ -122,7 +122,7 @@ TEST_CASE("a chunk on a peer is sent before what it reads is there", "[vulkan][p
   for (const completion_mode mode : {completion_mode::device, completion_mode::host}) {
     engine e = gpus.two(engine_options{.devices = {}, .completion = mode});
     const session s = e.load(g, round_robin);
-    s.run(inputs);                                    // what is installed has its own waits
+    s.run(inputs);                                    // an install has its own waits
     constexpr int64_t value = 64, before = 8 * value; // bytes
     REQUIRE(uploaded(e) == before);
     held_completions held; // no end of work is heard of
@@ -140,7 +140,7 @@ TEST_CASE("a chunk on a peer is sent before what it reads is there", "[vulkan][p
   CHECK(gpus.all->messages() == std::vector<std::string>{});
 }
 
-TEST_CASE("what peers read may be an output, and go to the CPU", "[vulkan][peers]") {
+TEST_CASE("a value that peers read may be an output, and go to the CPU", "[vulkan][peers]") {
   const gpu_set gpus;
   graph_builder b;
   const value_id x = b.input("x", {40, 40});

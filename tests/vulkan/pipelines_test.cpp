@@ -36,7 +36,7 @@ TEST_CASE("pipelines are compiled once", "[vulkan][C11]") {
 TEST_CASE("of the pipelines that no program runs, the last few are kept", "[vulkan]") {
   device_context context(test::gpus(), 0);
   pipelines all(context, {}, 4);
-  const auto held = all.prepare(keys(0, 6)); // more than are kept for nobody
+  const auto held = all.prepare(keys(0, 6)); // more than are kept without a program
   for (uint32_t i = 0; i < 10; ++i)
     CHECK(all.prepare(keys(100 + i, 1)).size() == 1);
   CHECK(all.size() == 11); // those six, the one asked for last, and four before it

@@ -17,7 +17,7 @@ namespace {
 
 using int_list = std::vector<int64_t>;
 
-/// Runs an operator on random operands of these dims; {0} stands for an absent one.
+/// Runs an operator on random operands of these dims; {0} is for an absent one.
 void check(std::string op, std::vector<shape> dims, attributes attrs = {}, std::string domain = "",
            std::vector<uint32_t> constants_sets = {0, 2}) {
   kernel_case c{

@@ -57,7 +57,7 @@ public:
     c_.inputs.back() = random_floats(dims, seed());
     return *this;
   }
-  /// Puts a norm behind the product; `sums`: what is normalised is a result, too.
+  /// Puts a norm after the product; `sums`: the normalised sums are a result, too.
   call& last_norm(const std::string& name, bool sums) {
     c_.attrs.set("last_norm", name);
     c_.attrs.set("epsilon.last_norm", 1e-2f);
@@ -145,7 +145,7 @@ attributes transposed() {
 
 } // namespace
 
-TEST_CASE("GPU projections behind a norm, few rows and many, odd sizes", "[vulkan][slow][projections]") {
+TEST_CASE("GPU projections after a norm, few rows and many, odd sizes", "[vulkan][slow][projections]") {
   for (const auto& [rows, k] :
        {std::pair<int64_t, int64_t>{1, 64}, {1, 768}, {2, 50}, {3, 129}, {4, 264}, {1, 2055}, {6, 40}}) {
     INFO(rows << " rows of " << k);
@@ -311,7 +311,7 @@ TEST_CASE("GPU projections rotate two columns of a team", "[vulkan][slow][projec
     call("", {1, 1, 32}).product(5120).rotary_embedding({320}, 12, interleaved, true).check();
 }
 
-TEST_CASE("GPU projections add residuals to what they rotate, and keep infinities", "[vulkan][projections]") {
+TEST_CASE("GPU projections add residuals to rotated products, and keep infinities", "[vulkan][projections]") {
   for (const int64_t rows : {2, 6})
     call("LayerNormalization", {1, rows, 40}).product(24, ending("Relu"), true).residual().rotary({3}, 8).check();
   tensor x = random_floats({1, 2, 40}, 3);
@@ -345,7 +345,7 @@ TEST_CASE("GPU products with a norm behind them, of odd rows and columns", "[vul
     }
 }
 
-TEST_CASE("GPU products with a norm behind them: rows that no team keeps, an end, a norm before",
+TEST_CASE("GPU products with a norm after them: rows that no team keeps, an ending, a norm before",
           "[vulkan][slow][projections]") {
   call("", {3, 64}).product(20001).residual().last_norm("LayerNormalization", true).check();
   call("", {2, 11, 256}).product(96, ending("Gelu"), true).residual().last_norm("LayerNormalization", true).check();
@@ -355,7 +355,7 @@ TEST_CASE("GPU products with a norm behind them: rows that no team keeps, an end
   call("", {7, 256}).packed(64, 4, 32, 1, {}, true).residual().last_norm("LayerNormalization", true).check(4e-2);
 }
 
-TEST_CASE("GPU norms behind products keep what is not finite in its row, and large means", "[vulkan][projections]") {
+TEST_CASE("GPU norms after products keep infinities and NaN in their rows, and large means", "[vulkan][projections]") {
   tensor x = random_floats({6, 256}, 4);
   x.mutable_data<float>()[5] = NAN;
   x.mutable_data<float>()[3 * 256 + 7] = INFINITY;
@@ -365,7 +365,7 @@ TEST_CASE("GPU norms behind products keep what is not finite in its row, and lar
   call("", {5, 128}).product(64, {}, true).last_norm("LayerNormalization", true).input(far).check(1e-1);
 }
 
-TEST_CASE("GPU norms behind products without rows or depth", "[vulkan][projections]") {
+TEST_CASE("GPU norms after products without rows or depth", "[vulkan][projections]") {
   call("", {0, 32}).product(20).last_norm("LayerNormalization", true).check();
   call("", {4, 0}).product(20, {}, true).residual().last_norm("RMSNormalization", true).check();
 }

@@ -12,7 +12,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// What a case has beside its sizes; cases take these in turns.
+/// Properties of a case beside its sizes; cases take these in turns.
 struct variety {
   dtype a, b, y; // y: float32 if the result is not quantised
   bool a_zero;
@@ -107,7 +107,7 @@ TEST_CASE("GPU QuantizedConv, all sizes", "[vulkan][quantised]") {
       {{1, 12, 9, 9}, {12, 1, 5, 5}, 12, 2, 2},    // depthwise
       {{2, 8, 11, 9}, {8, 1, 3, 3}, 8, 1, 2, 2},   // dilated
       {{1, 6, 5, 5}, {12, 1, 3, 3}, 6, 1, 1},      // two filters a channel
-      {{1, 5, 6, 4}, {5, 1, 3, 3}, 5, 1, 1},       // channels that are no words
+      {{1, 5, 6, 4}, {5, 1, 3, 3}, 5, 1, 1},       // channels that are not words
       {{1, 8, 3, 4, 5}, {8, 1, 2, 3, 3}, 8, 1, 1}, // three axes
       {{1, 64, 40, 40}, {64, 1, 3, 3}, 64, 1, 1},  // several pixels an invocation
       {{1, 64, 41, 39}, {64, 1, 3, 3}, 64, 2, 1},

@@ -48,6 +48,6 @@ TEST_CASE("dims for which the GPU has no kernel get a plan of their own", "[vulk
     for (size_t i = 0; i < values.size(); ++i)
       CHECK(values[i] == Approx(right[i]).margin(1e-5));
   }
-  CHECK(model.stats().plans.misses == plans); // what 12 and 9 steps run by is for these bindings alone
+  CHECK(model.stats().plans.misses == plans); // the plans of 12 and 9 steps are for these bindings alone
   CHECK(gpu_messages(both).empty());
 }

@@ -44,7 +44,7 @@ TEST_CASE("GPU products by slices: rows, columns and depths around tiles and sli
   check_slices(call_of("MatMul", {{9, 1024}, {1024, 40}}, {}, "", 2), "matmul"); // splits whose sums are added later
 }
 
-TEST_CASE("GPU products by slices: operands by rows and columns, and what ends them", "[vulkan][slices]") {
+TEST_CASE("GPU products by slices: operands by rows and columns, and their endings", "[vulkan][slices]") {
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{36, 44, 72}, {35, 41, 50}})
     check_slices(call_of("Gemm", {{k, m}, {n, k}, {n}},
                          attrs_of({{"transA", int64_t{1}}, {"transB", int64_t{1}}, {"alpha", 0.5f}, {"beta", 2.f}})),

@@ -40,7 +40,7 @@ std::vector<float> run_on(const engine_options& options, std::shared_ptr<const p
 
 } // namespace
 
-TEST_CASE("what a GPU's limit does not hold spills to the other GPU, then to the CPU", "[vulkan][B2][B3]") {
+TEST_CASE("nodes that a GPU's limit does not hold spill to the other GPU, then to the CPU", "[vulkan][B2][B3]") {
   const std::vector<float> wanted = run_on({.devices = {"cpu"}});
   std::shared_ptr<const plan> p;
   const auto check = [&](std::map<std::string, int64_t> memory) {

@@ -1,5 +1,5 @@
-// Attention of few queries whose last groups join the splits of the keys: what counts the groups is as it was when they
-// are done.
+// Attention of few queries whose last groups join the splits of the keys: the counter of the groups is as it was when
+// they are done.
 #include "support/bound_values.hpp"
 #include "support/kernel_case.hpp"
 #include "support/operator_launches.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t heads = 2, width = 64, columns = heads * width;
 
-/// One query beside any number of keys; its attention twice, one behind the other, and once more beside the first.
+/// One query beside any number of keys; its attention twice, one after the other, and once more beside the first.
 graph attention_model() {
   graph_builder b(23);
   const value_id q = b.input("q", {1, 1, columns}), other = b.input("other", {1, 1, columns}),

@@ -30,7 +30,7 @@ graph tricky(dim rows) {
   const value_id sum = b.op("Add", {x, x}, {}, "sum"), product = b.op("Mul", {sum, w}, {}, "product");
   b.output(b.op("Neg", {product}, {}, "alone"));
   b.output(product);                                                           // read and an output
-  b.output(b.op("Reshape", {b.op("Abs", {w}), b.integers({-1})}, {}, "flat")); // a view, whose source is no output
+  b.output(b.op("Reshape", {b.op("Abs", {w}), b.integers({-1})}, {}, "flat")); // a view, whose source is not an output
   const value_id twice = b.op("Sqrt", {b.op("Abs", {x})}, {}, "twice");
   b.output(twice);
   b.output(b.op("Reshape", {twice, b.integers({-1})}, {}, "twice_flat")); // one value, two outputs
@@ -116,7 +116,7 @@ TEST_CASE("results are the same whether values are used where they are staged or
           named_tensors others = in;
           others.erase("x"); // is on the GPU already
           check_equal(model.run(others, {.device_inputs = {{"x", e.put(in.at("x"), "g")}}}).outputs, out, tolerance);
-          // What stays on the GPU leaves the staging memory, too.
+          // Values that stay on the GPU leave the staging memory, too.
           const run_result kept = model.run(in, {.keep = {"alone", "soft", "total"}});
           for (const auto& [name, value] : kept.kept)
             check_close(e.fetch(value), out.at(name), tolerance, tolerance);

@@ -1,5 +1,5 @@
 // Attention of many queries by tiles of keys against the reference: sizes around blocks of rows, tiles of keys and
-// teams, masks that are one row for all queries or are not, and what is masked whatever it holds. First by the blocks
+// teams, masks that are one row for all queries or are not, and masked keys whatever they hold. First by the blocks
 // that the launch rule takes, then by every block that it knows.
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"

@@ -19,7 +19,7 @@ using namespace troupe::vulkan;
 
 namespace {
 
-/// Not watched by the validation layer, which takes for unfinished what no semaphore has ended.
+/// Not watched by the validation layer, which takes submissions for unfinished that no semaphore has ended.
 std::shared_ptr<const instance> unwatched_gpus() {
   static const auto& one = *new std::shared_ptr<const instance>(std::make_shared<const instance>());
   return one;
@@ -107,7 +107,7 @@ TEST_CASE("a submission with nothing beside it ends by its timestamp", "[vulkan]
   CHECK(t.queues->ended_by_timestamp() == t.most_submissions);
 }
 
-TEST_CASE("what follows a submission that ends by its timestamp has the semaphore signalled too", "[vulkan][A6]") {
+TEST_CASE("a submission after one that ends by its timestamp has the semaphore signalled too", "[vulkan][A6]") {
   stamped_timeline t(lane_queues::shared);
   held_completions held;
   std::vector<std::future<VkResult>> ended;
@@ -140,7 +140,7 @@ TEST_CASE("parts are complete with the submission that they are of", "[vulkan][A
   CHECK(succeeds(std::move(in)));
 }
 
-TEST_CASE("what is called after everything is called after parts that nothing followed", "[vulkan][A6][B5]") {
+TEST_CASE("a call after everything comes after parts that nothing followed", "[vulkan][A6][B5]") {
   stamped_timeline t;
   for (const bool is_refused : {false, true}) {
     gate held(t.context);
@@ -196,7 +196,7 @@ TEST_CASE("a timestamp that cannot be read for want of memory is looked for agai
   vkQueueWaitIdle(t.context.queue()); // which is not lost
 }
 
-TEST_CASE("chunks that end by timestamps give what they compute", "[vulkan][A6]") {
+TEST_CASE("chunks that end by timestamps give their results", "[vulkan][A6]") {
   vulkan_device_options options;
   options.ends = end_signal::timestamp;
   options.poison = true;

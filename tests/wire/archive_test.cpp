@@ -1,4 +1,4 @@
-// Bytes and back, field by field; what no writer writes is refused before it costs anything.
+// Bytes and back, field by field; bytes that no writer writes are refused before they cost anything.
 #include "wire/archive.hpp"
 
 #include "support/catch.hpp"
@@ -82,7 +82,7 @@ TEST_CASE("counts beyond the bytes are refused before anything is allocated", "[
   CHECK_THAT(refusal<std::vector<std::string>>(some), Contains("counts 3 elements of at least 4 bytes, but 4 bytes"));
 }
 
-TEST_CASE("what is no value of a type is refused", "[wire]") {
+TEST_CASE("bytes that are not a value of a type are refused", "[wire]") {
   CHECK_THAT(refusal<bool>({2}), Contains("2 is not a boolean (0 or 1)"));
   CHECK_THAT(refusal<device_kind>({5}), Contains("5 is not one of the values"));
   for (uint8_t number : {0, 13, 14, 15, 22, 26, 27, 255}) {

@@ -108,7 +108,7 @@ TEST_CASE("a damaged plan or binding is refused or used, never worse", "[wire]")
 
 namespace {
 
-/// Returns what a worker says to a plan that differs in one thing, with a fingerprint to match.
+/// Returns a worker's answer to a plan that differs in one thing, with a fingerprint to match.
 std::string refusal_of(const std::string& name, const std::function<void(plan&, graph&)>& change) {
   const auto p = make_plan(wire_programs().at(name), wire_device_sets()[1], {placement_policy::round_robin});
   plan other = *p;
@@ -134,7 +134,7 @@ value_id output_of(const graph& g, const std::string& op) {
 
 } // namespace
 
-TEST_CASE("a plan whose values are not what its operators make is refused", "[wire]") {
+TEST_CASE("a plan whose values are not those that its operators make is refused", "[wire]") {
   using Catch::Contains;
   const std::string name = "product unfused";
   CHECK_THAT(refusal_of(name, [](plan&, graph&) {}), Contains("it was accepted"));

@@ -136,7 +136,7 @@ TEST_CASE("fused quantised calls with absent zero points cross hosts", "[wire][q
   CHECK_THROWS_WITH(wire::decode_plan(leaves.encode(other)), Catch::Contains("input 3 is missing"));
 }
 
-TEST_CASE("what compositions asked stays with the host that binds", "[wire]") {
+TEST_CASE("questions of compositions stay with the host that binds", "[wire]") {
   graph_builder b;
   const dim n = dim::symbol("n"), m = dim::symbol("m");
   b.g.opsets["com.microsoft"] = 1;

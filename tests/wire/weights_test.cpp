@@ -1,4 +1,4 @@
-// Steps of weights from another host: they mean what they mean there, or are refused.
+// Steps of weights from another host: they mean the same as there, or are refused.
 #include "wire/weights.hpp"
 
 #include "base/limits.hpp"

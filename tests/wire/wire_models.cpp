@@ -98,7 +98,7 @@ const std::map<std::string, std::shared_ptr<const graph>>& wire_programs() {
     for (const auto& [name, m] : small_protos())
       try {
         add(name, load(m));
-      } catch (const error&) { // some want a file beside them, or fusion
+      } catch (const error&) { // some need a file beside them, or fusion
       }
     add("product", large_product());
     add("convolutions", convolutions());

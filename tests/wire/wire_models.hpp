@@ -1,4 +1,4 @@
-// Models of every kind, rewritten, and devices of several hosts: what crosses the wire in tests.
+// Models of every kind, rewritten, and devices of several hosts, for tests of all that crosses the wire.
 #pragma once
 
 #include "plan/bind/layout_buckets.hpp"
@@ -16,7 +16,7 @@ const std::map<std::string, std::shared_ptr<const graph>>& wire_programs();
 /// A graph of real operators: chains, joins, views, products, dims that depend on data.
 std::shared_ptr<const graph> random_program(std::mt19937_64& random);
 
-/// CPUs and GPUs of this host and of others, by what they are for.
+/// Sets of CPUs and GPUs of this host and of others.
 std::vector<std::vector<device_info>> wire_device_sets();
 
 /// Content hashes, and the leaves that they are of.
@@ -41,7 +41,7 @@ inline wire::decoded_plan decode_whole(const std::vector<uint8_t>& bytes, const 
   return made;
 }
 
-/// Every symbol of a plan with a value of its own near `n`.
+/// Every symbol of a plan with the value `n`.
 inline bindings symbols_near(const plan& p, int64_t n) {
   bindings values;
   for (const std::string& name : symbols_of(p, p.segment_count - 1))
