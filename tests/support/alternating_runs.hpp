@@ -1,4 +1,4 @@
-// What tests of devices that join, leave and are lost share: a run of `chain`, its nodes on all devices in turn.
+// Shared by tests of devices that join, leave and are lost: a run of `chain`, its nodes on all devices in turn.
 #pragma once
 
 #include "support/small_models.hpp"

@@ -14,7 +14,7 @@ inline value_id add_squeeze(graph_builder& b, const std::string& name, value_id 
   return add_control(b, "If", name, {condition}, {{"then_branch", &yes}, {"else_branch", &no}}, 1)[0];
 }
 
-/// Inputs c (bool) and x [n, 1, 4] of a model, and what `add_squeeze` makes of them.
+/// A model with inputs c (bool) and x [n, 1, 4], and the result of `add_squeeze` for them.
 struct squeezed_model : graph_builder {
   value_id c = input("c", {}, dtype::boolean), x = input("x", {dim::symbol("n"), 1, 4});
   value_id squeezed = add_squeeze(*this, "squeeze", c, x);

@@ -1,4 +1,4 @@
-// What tests of products and convolutions of bytes on GPUs share.
+// Shared by tests of products and convolutions of bytes on GPUs.
 #pragma once
 
 #include "launch/byte_product.hpp"

@@ -9,7 +9,7 @@ namespace troupe::test {
 
 command_result run_command(const std::string& arguments, bool errors) {
   // For AddressSanitizer's build: a driver is unloaded before leaks are looked for, so tests/lsan.supp cannot name it
-  // and what it keeps would count as the command's. Our own leaks are looked for in the tests' process.
+  // and memory that it keeps would count as the command's. Our own leaks are looked for in the tests' process.
   const std::string no_leaks = "ASAN_OPTIONS=\"$ASAN_OPTIONS:detect_leaks=0\" ";
   return run_shell(no_leaks + "'" + command_path() + "' " + arguments + (errors ? " 2>&1" : " 2>/dev/null"));
 }

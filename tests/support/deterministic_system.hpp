@@ -1,4 +1,4 @@
-// An actor system in which nothing happens unless the test says so: CAF's testing scheduler, driven from Catch2.
+// An actor system in which nothing happens unless the test lets it: CAF's testing scheduler, driven from Catch2.
 #pragma once
 
 #include "actors/coordinator.hpp"
@@ -13,7 +13,7 @@
 
 namespace troupe::test {
 
-/// What a scripted device has been sent, in order.
+/// The messages to a scripted device, in order.
 struct device_log {
   std::vector<install_plan> installs;
   std::vector<size_t> batches; // chunks in each run_chunks
@@ -25,7 +25,7 @@ struct device_log {
   failure install_answer;                     // set by the test: how they end
 };
 
-/// A device actor without a device: it writes down what it is sent; the test answers chunks in its place.
+/// A device actor without a device: it writes down its messages; the test answers chunks in its place.
 inline actors::device_ref::behavior_type scripted_device(actors::device_ref::pointer self, device_log* log) {
   using namespace actors;
   return {
@@ -76,7 +76,7 @@ public:
 
   device_log& log(size_t device) { return logs_[device]; }
   size_t chunks_waiting() const;
-  /// Answers the oldest chunk of a device with zeros, as a null device would, or as `result` says.
+  /// Answers the oldest chunk of a device with zeros, as a null device would, or with `result`.
   void complete(size_t device, chunk_result result = {});
   /// Answers all chunks until none is left.
   void complete_all();

@@ -1,4 +1,4 @@
-// What happens by chance, the same for equal seeds: which of several things, and how it ends.
+// Random events, the same for equal seeds: which of several happens, and how it ends.
 #pragma once
 
 #include "run/request.hpp"
@@ -7,7 +7,7 @@
 
 namespace troupe::test {
 
-/// What happens by chance.
+/// A source of random events.
 class dice {
 public:
   explicit dice(uint32_t seed) : random_(seed) {}

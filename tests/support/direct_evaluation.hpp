@@ -1,4 +1,4 @@
-// What a model computes, node by node on the host: the oracle for everything that plans, places and schedules.
+// The results of a model, node by node on the host: the oracle for everything that plans, places and schedules.
 #pragma once
 
 #include "actors/engine_access.hpp"

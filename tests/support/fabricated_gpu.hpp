@@ -5,7 +5,7 @@
 
 namespace troupe::testing {
 
-/// An H100's sizes, and float16; what else it can is for the test to say.
+/// An H100's sizes, and float16; a test adds other features.
 inline gpu_features h100_like() {
   return {.max_group_size = 1024,
           .shared_bytes = 49152,

@@ -23,9 +23,9 @@ public:
   /// Connects one more session.
   std::shared_ptr<remote::host_client> connect(std::shared_ptr<remote::outbox> offers,
                                                const link_conditions& conditions = {});
-  /// Connects with an outbox of its own.
+  /// Connects with a new outbox.
   std::shared_ptr<remote::host_client> connect() { return connect(std::make_shared<remote::outbox>()); }
-  /// Returns a link whose other end the worker serves, and what it said to `first`.
+  /// Returns a link whose other end the worker serves, and the worker's answer to `first`.
   remote::link_ptr open(const remote::frame& first, remote::frame& answer, const link_conditions& conditions = {});
 
   remote::host_service& service() { return *service_; }

@@ -1,4 +1,4 @@
-// A device that goes wrong on order: decorates another device with a script of faults. For tests of the failure paths.
+// A device that fails on order: decorates another device with a script of faults. For tests of the failure paths.
 #pragma once
 
 #include "device/device.hpp"
@@ -23,7 +23,7 @@ private:
   bool open_ = false;
 };
 
-/// What goes wrong, and when. Chunks are counted from 0 in the order in which they are submitted.
+/// The faults, and when they come. Chunks are counted from 0 in the order in which they are submitted.
 struct fault_script {
   static constexpr uint64_t never = UINT64_MAX;
   uint64_t fail_at = never;  // this chunk fails; the device lives on
@@ -44,7 +44,7 @@ struct fault_script {
 class fault_device final : public device {
 public:
   fault_device(std::unique_ptr<device> inner, fault_script script);
-  /// Completes what is delayed; stalled chunks are never completed.
+  /// Completes delayed chunks; stalled ones are never completed.
   ~fault_device() override;
 
   const device_info& info() const override { return inner_->info(); }

@@ -1,12 +1,12 @@
-// What a session's plans lack, made at once on the calling thread.
+// Plans that a session lacks, made at once on the calling thread.
 #pragma once
 
 #include "run/session_plans.hpp"
 
 namespace troupe::test {
 
-/// Looks up until it is there, making what is missing. `look(outcome)` returns what it found or the job for it. Throws
-/// what the jobs throw.
+/// Looks up until it is there, and makes what is missing. `look(outcome)` returns what it found or the job for it.
+/// Throws the errors of the jobs.
 template <class Look>
 auto find_or_make(Look look) {
   for (plan_outcome made;;) {

@@ -5,8 +5,8 @@
 
 namespace troupe::test {
 
-/// The instance of all GPU tests: under the validation layer with synchronization validation, if that is installed (a
-/// test of its own says whether it is).
+/// The instance of all GPU tests: under the validation layer with synchronization validation, if that is installed
+/// (another test shows whether it is).
 const std::shared_ptr<const vulkan::instance>& gpus();
 
 /// Opens GPU 0 as a device.
@@ -16,7 +16,7 @@ std::unique_ptr<device> open_gpu(const vulkan::vulkan_device_options& options = 
 /// Returns whether the validation layer watches.
 bool gpus_are_validated();
 
-/// Returns what the validation layer has said since the last call, joined; empty if it said nothing.
+/// Returns the validation layer's messages since the last call, joined; empty if there are none.
 std::string new_gpu_messages();
 
 } // namespace troupe::test

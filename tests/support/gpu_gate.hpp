@@ -1,11 +1,11 @@
-// Holds a GPU up, so that a test knows that something is in flight.
+// Holds a GPU up, so that a test knows that work is in flight.
 #pragma once
 
 #include "vulkan/device_context.hpp"
 
 namespace troupe::test {
 
-/// Holds up what is submitted to the queue for work, from its construction on until `open`.
+/// Holds up submissions to the queue for work, from its construction on until `open`.
 class gate {
 public:
   explicit gate(vulkan::device_context& context) : context_(context) {

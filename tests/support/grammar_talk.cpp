@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using fault = fault_source::kind;
 
-/// What a step of a conversation is for; steps that others count on first.
+/// The purpose of a step of a conversation; steps on which others rely come first.
 enum class purpose : uint8_t { install, first, last, put, fetch, stats, release, end, retire, forget };
 
 struct step {
@@ -51,7 +51,7 @@ talk valid_talk(spoken_session& s, const round_trip& m, uint32_t device, bool ke
   }
   for (uint64_t e = 1; e <= 2; ++e) {
     remote::run_chunk order = run(m.last, e);
-    if (keeps) // what the first chunk has made is as long as what it reads
+    if (keeps) // the first chunk's output is as long as its input
       order.uploads[0] = {.from = remote::origin::kept,
                           .type = dtype::float32,
                           .dims = order.uploads[0].dims,
@@ -99,7 +99,7 @@ bool is_in_order(const talk& t) {
   return true;
 }
 
-/// What makes a message another one; whether a worker must end the link because of that.
+/// A change to a message; whether a worker must end the link because of it.
 struct change {
   std::string name;
   bool must_end = true;
@@ -194,7 +194,7 @@ std::vector<change> sizes_of(const step& s) {
   return all;
 }
 
-/// Makes one thing wrong. Returns whether the worker must end the link.
+/// Puts one fault into a talk. Returns whether the worker must end the link.
 bool spoil(talk& t, const round_trip& m, fault_source& random) {
   const size_t at = random.below(t.size());
   const std::string where(to_string(t[at].what));

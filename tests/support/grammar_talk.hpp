@@ -1,4 +1,4 @@
-// Valid conversations of a session and of a worker, with one thing wrong at a time (tests/cluster/grammar.cpp).
+// Valid conversations of a session and of a worker, with one fault at a time (tests/cluster/grammar.cpp).
 #pragma once
 
 #include "support/spoken_session.hpp"
@@ -16,7 +16,7 @@ struct round_trip {
 /// Makes one of `size` by `size` floats for a device of a worker and one of this process.
 round_trip there_and_back(const device_info& far, int64_t size = 8);
 
-/// Chooses what is wrong.
+/// Chooses the fault.
 class fault_source {
 public:
   enum class kind : uint8_t { none, omission, repetition, order, number, owner, size };
@@ -25,7 +25,7 @@ public:
 
   kind what() const { return what_; }
   uint64_t below(uint64_t limit) { return random_() % limit; }
-  /// What it turned out to be, for people.
+  /// The fault in words, for people.
   const std::string& name() const { return name_; }
   void name(std::string n) { name_ = std::move(n); }
 
@@ -35,11 +35,11 @@ private:
   std::string name_ = "none";
 };
 
-/// Holds one conversation on a new link to the host, which is left open. Returns what the worker did wrong; empty if
-/// nothing.
+/// Holds one conversation on a new link to the host, which is left open. Returns the worker's fault; empty if there is
+/// none.
 std::string speak_as_session(far_host& host, fault_source& random);
 
-/// Speaks as a worker to a session's side, which runs a chunk there. Returns what that did wrong; empty if nothing.
+/// Speaks as a worker to a session's side, which runs a chunk there. Returns that side's fault; empty if there is none.
 std::string speak_as_worker(fault_source& random);
 
 } // namespace troupe::test

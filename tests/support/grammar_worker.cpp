@@ -64,7 +64,7 @@ private:
       joined_.cut();
   }
 
-  /// Says something else than `m`; returns what was wrong with it.
+  /// Changes `m`; returns the fault in words.
   std::string spoil(remote::message& m) {
     switch (random_.what()) {
       case fault_source::kind::omission: return "no answer";
@@ -109,7 +109,7 @@ private:
   std::jthread patience_;
 };
 
-/// What a session does with a device of a worker. Returns what is wrong with what came out.
+/// Uses a device of a worker as a session does. Returns what is wrong with the results.
 std::string use(device& far, const round_trip& m) {
   std::string wrong;
   const auto ended = std::make_shared<std::promise<chunk_result>>();

@@ -1,5 +1,6 @@
 // Builds graphs in code, step by step: the one builder of the tests. Its graphs are as plain as a loader's: nothing is
-// checked, and only what is said to be inferred is. (Users build models with `troupe::model_builder`.)
+// checked, and values are inferred only by members that are documented to infer. (Users build models with
+// `troupe::model_builder`.)
 #pragma once
 
 #include "ops/op.hpp"
@@ -60,7 +61,7 @@ private:
 struct body_builder : graph_builder {
   explicit body_builder(graph_builder* around) : outer(around) { g.name = "body"; }
 
-  /// Returns what stands in the body for a value of the graph around it.
+  /// Returns the body's own id of a value of the graph around it.
   value_id capture(value_id v);
 
   graph_builder* outer;

@@ -1,5 +1,5 @@
-// A decoder (cached_decoder.hpp) whose caches go through the host, and one whose caches the caller holds on a device:
-// what is compared.
+// A decoder (cached_decoder.hpp) whose caches go through the host, and one whose caches the caller holds on a device,
+// to be compared.
 #pragma once
 
 #include "support/bound_values.hpp"
@@ -33,7 +33,7 @@ inline named_tensors empty_caches(int64_t batch = 1) {
   return all;
 }
 
-/// A decoder whose caches go through the host: what the others are compared with.
+/// A decoder whose caches go through the host: the others are compared with it.
 class fed_decoder {
 public:
   explicit fed_decoder(session model, int64_t batch = 1) : model_(std::move(model)), caches(empty_caches(batch)) {}

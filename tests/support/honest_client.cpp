@@ -10,7 +10,7 @@ engine_options options_for(uint16_t port, const host_credentials& who) {
 }
 
 graph model() {
-  return chain(8, {16, 32}); // what it reads and makes is in the messages
+  return chain(8, {16, 32}); // its values are in the messages
 }
 
 tensor input() {

@@ -13,7 +13,7 @@ namespace troupe::test {
 
 class honest_client {
 public:
-  /// What happened while something else did.
+  /// The client's runs while a test did something else.
   struct phase {
     std::string name;
     std::vector<double> ms; // of each run

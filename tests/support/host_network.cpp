@@ -24,8 +24,8 @@ void enter_new_space() {
     throw std::runtime_error(std::string("no network namespace: ") + std::strerror(errno));
 }
 
-/// Makes a namespace whose one card is joined to the bridge of this process. A thread of its own makes it, for that is
-/// what a namespace belongs to.
+/// Makes a namespace whose one card is joined to the bridge of this process. A new thread makes it, since a namespace
+/// belongs to a thread.
 host_place make_host(int number) {
   host_place made{.address = fmt::format("10.97.0.{}", number + 2)};
   std::string problem;
@@ -63,7 +63,8 @@ host_network::host_network(int hosts) {
   } catch (const std::runtime_error& e) {
     why_not_ = e.what();
     places_.assign(static_cast<size_t>(hosts), {});
-    setns(before, CLONE_NEWNET); // a half-made network reaches nobody; a refusal means that this process is in no other
+    // A half-made network connects no hosts. If this is refused, the process has not left its old one.
+    setns(before, CLONE_NEWNET);
   }
   close(before);
 }

@@ -14,8 +14,8 @@ struct host_place {
   int space = -1; // descriptor of the namespace; -1: this process's
 };
 
-/// See the top of this file. To be made before the process has threads: it moves to a namespace of its own, too, so
-/// that all of it is gone when the process and its children have ended, however they do.
+/// See the top of this file. To be made before the process has threads: it moves to a new namespace, too, so that all
+/// of it is gone when the process and its children have ended, however they do.
 class host_network {
 public:
   explicit host_network(int hosts);

@@ -22,7 +22,7 @@ std::chrono::steady_clock::time_point in_a_while() {
   return std::chrono::steady_clock::now() + patience;
 }
 
-/// Waits as an unfinished attempt says; fails where the other side hangs.
+/// Waits for the event that an unfinished attempt needs; fails where the other side hangs.
 void wait_until_ready(int fd, progress waits_for) {
   if (!actors::wait_for(fd, waits_for == progress::wants_output ? POLLOUT : POLLIN, in_a_while()))
     fail(errc::timeout, "the worker hangs");

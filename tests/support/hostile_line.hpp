@@ -1,5 +1,5 @@
-// A connection by which a test says anything to a worker: plain TCP or TLS, honest or not. And what honest ones say,
-// recorded.
+// A connection by which a test sends any bytes to a worker: plain TCP or TLS, honest or not. And the bytes that honest
+// ones send, recorded.
 #pragma once
 
 #include "actors/network/channel.hpp"
@@ -28,9 +28,9 @@ public:
   bool enter();
   /// False if the other side has ended the connection.
   bool say(std::span<const uint8_t> what);
-  /// Appends what comes within `limit`; false if the other side has ended the connection.
+  /// Appends the bytes that come within `limit`; false if the other side has ended the connection.
   bool hear(bytes& to, std::chrono::milliseconds limit);
-  /// Says no more and waits until the other side ends the connection; false if that takes over 10 s.
+  /// Sends no more and waits until the other side ends the connection; false if that takes over 10 s.
   bool await_end();
 
 private:
@@ -40,7 +40,7 @@ private:
 /// Returns how a client's side of TLS begins.
 bytes client_hello(const actors::tls_context& tls);
 
-/// Returns `from` with a few bytes changed, cut, doubled, or set to what lengths are like when they are wrong.
+/// Returns `from` with a few bytes changed, cut, doubled, or set to values of invalid lengths.
 bytes mutated(bytes from, std::mt19937_64& random);
 bytes random_bytes(size_t size, std::mt19937_64& random);
 

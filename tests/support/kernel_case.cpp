@@ -184,7 +184,7 @@ tensor to_type(const tensor& t, dtype type) {
 
 namespace {
 
-/// What the outputs should be: by the reference kernel, in float64 if the case asks for that.
+/// The expected outputs: by the reference kernel, in float64 if the case asks for that.
 std::vector<tensor> reference_outputs(const kernel_case& c, const node& n) {
   if (!c.in_double)
     return evaluate(*n.def, n.attrs, c.inputs, c.outputs);
@@ -306,7 +306,7 @@ bool gpu_flushes_subnormals() {
   return flushes;
 }
 
-/// What quotients are multiplied by: a GPU in hardware shows its own, one in software stands for GPUs that divide
+/// Factors of quotients: a GPU in hardware has its own errors, one in software also takes the place of GPUs that divide
 /// worse.
 std::span<const float> quotient_factors() {
   static constexpr float factors[] = {1.f, 1 + 0x1p-23f, 1 - 0x1p-23f};

@@ -53,15 +53,15 @@ struct tie_record {
 /// Records of all `check_gpu_bits` so far, by name.
 const std::map<std::string, tie_record>& tie_records();
 
-/// Runs the case on GPU 0, and on what GPU 0 would be if its divisions and square roots were as bad as Vulkan allows,
-/// upwards and downwards; counts the results of GPU 0 under `name`. Fails if an element is not, bit by bit, the
-/// reference's. `subnormal`: the case is of subnormal numbers, which a GPU that flushes them may compute as zeros.
+/// Runs the case on GPU 0, and as if its divisions and square roots were as bad as Vulkan allows, upwards and
+/// downwards; counts the results of GPU 0 under `name`. Fails if an element is not, bit by bit, the reference's.
+/// `subnormal`: the case is of subnormal numbers, which a GPU that flushes them may compute as zeros.
 void check_gpu_bits(const std::string& name, const kernel_case& c, bool subnormal = false);
 
 /// Fails unless two tensors have the same type, dims and, within the tolerances, elements; returns the errors.
 kernel_record check_close(const tensor& got, const tensor& wanted, double rtol, double atol);
 
-/// Returns a float32 tensor in float16, others as they are.
+/// Returns a float32 tensor in float16, and other tensors as they are.
 tensor to_half(const tensor& t);
 
 /// Tensors for cases: uniform in [low, high), seeded by `seed`.

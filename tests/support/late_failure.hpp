@@ -4,7 +4,7 @@
 
 namespace troupe::test {
 
-/// Runs a chunk, then says that it failed.
+/// Runs a chunk, then reports that it failed.
 class late_failure final : public device {
 public:
   late_failure(std::unique_ptr<device> inner, int64_t fail_at) : inner_(std::move(inner)), left_(fail_at) {}

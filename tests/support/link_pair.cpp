@@ -15,7 +15,7 @@ struct link_pair::wire {
   };
   struct direction {
     std::deque<item> items;
-    time_point free_at{}; // when what was sent has left
+    time_point free_at{}; // when all sent frames have left
     int64_t sent = 0;
     std::optional<link_handler> handler; // of the end that this leads to
     bool open = true;                    // whether frames may be added
@@ -43,7 +43,7 @@ struct link_pair::wire {
     changed.notify_all();
   }
 
-  /// Both ends hear of the end at once, what is on its way is lost. Under the lock.
+  /// Both ends hear of the end at once, and frames on their way are lost. Under the lock.
   void cut(const std::string& why) {
     for (direction& d : to)
       if (d.open || !d.items.empty()) {
@@ -54,7 +54,7 @@ struct link_pair::wire {
     changed.notify_all();
   }
 
-  /// The other end still gets what was sent before.
+  /// The other end still gets frames that were sent before.
   void close(size_t by) {
     const std::lock_guard lock(mutex);
     direction &own = to[by], &other = to[1 - by];
@@ -78,7 +78,7 @@ struct link_pair::wire {
     std::optional<link_handler> last;
     if (!next.end.empty())
       d.handler.swap(last);
-    link_handler& handler = last ? *last : *d.handler; // it stays: nobody else changes it
+    link_handler& handler = last ? *last : *d.handler; // it stays: no other thread changes it
     lock.unlock();
     if (next.end.empty())
       handler.on_frame(next.content);
@@ -103,7 +103,7 @@ struct link_pair::wire {
   const bool by_hand;
   std::mutex mutex;
   std::condition_variable changed;
-  std::array<direction, 2> to; // what leads to end 0 and 1
+  std::array<direction, 2> to; // to end 0 and to end 1
   time_point virtual_now{};
   bool held = false, stopping = false;
 };
@@ -153,7 +153,7 @@ void link_pair::stop() {
       t.detach(); // a handler had the last hold of the pair
     else if (t.joinable())
       t.join();
-  std::array<std::optional<link_handler>, 2> handlers; // they may hold what holds the ends
+  std::array<std::optional<link_handler>, 2> handlers; // they may hold objects that hold the ends
   {
     const std::lock_guard lock(wire_->mutex);
     for (size_t i = 0; i < 2; ++i) {
@@ -161,7 +161,7 @@ void link_pair::stop() {
       wire_->to[i].open = false;
     }
   }
-  for (const auto& handler : handlers) // who waits for the other end holds what it would leave in memory
+  for (const auto& handler : handlers) // a waiter for the other end would keep its memory for ever
     if (handler)
       handler->on_closed("the link was taken away");
 }

@@ -43,14 +43,14 @@ public:
   /// Delivers nothing until `release`, as if the hosts had stopped; frames may be sent.
   void hold();
   void release();
-  /// Loses what is on its way and ends the link.
+  /// Loses the frames on their way and ends the link.
   void cut();
   /// From now on.
   void set_conditions(link_conditions how);
 
   /// By hand: delivers the next frame or end; returns whether there was one.
   bool step();
-  /// By hand: delivers all there is, and what is sent meanwhile.
+  /// By hand: delivers all frames, also those that are sent meanwhile.
   void drain() {
     while (step()) {
     }

@@ -24,7 +24,7 @@ inline std::string text_of(const frame& f) {
   return {f.begin(), f.end()};
 }
 
-/// What a link has brought, to be waited for.
+/// The frames of a link, to be waited for.
 class inbox {
 public:
   explicit inbox(remote::link_ptr link) : link_(std::move(link)) {
@@ -75,7 +75,7 @@ private:
   remote::link_ptr link_;
 };
 
-/// A network that listens, welcomes everybody by "hello NAME", and sends every frame back.
+/// A network that listens, welcomes every caller but "nobody" by "hello NAME", and sends every frame back.
 class echo_host {
 public:
   explicit echo_host(const host_credentials& who) : network_(who) {
@@ -100,7 +100,7 @@ inline opened_link call(network& from, uint16_t port, std::string_view hello = "
   return from.connect("127.0.0.1", port, text_frame(hello), 5s);
 }
 
-/// What is wrong with a call; empty if nothing is.
+/// Returns the error of a call; empty if there is none.
 inline std::string problem_of(network& from, uint16_t port, std::string_view hello = "me") {
   try {
     call(from, port, hello);

@@ -78,8 +78,8 @@ attribute attribute_of(const json& j) {
   return j.get<int64_t>();
 }
 
-/// What two engines may differ by: a last step where results are quantised, and what float arithmetic in another order
-/// gives.
+/// The difference that two engines may have: a last step where results are quantised, and the rounding of float
+/// arithmetic in another order.
 double tolerance(dtype type, double expected) {
   if (type == dtype::int8 || type == dtype::uint8 || type == dtype::int16 || type == dtype::uint16)
     return 1;

@@ -25,7 +25,7 @@ inline operand constant_operand(shape dims, dtype type = dtype::float16) {
   return o;
 }
 
-/// Queries, keys and values behind a norm.
+/// Queries, keys and values after a norm.
 struct decoder_call {
   attributes attrs = attrs_of({{"norm", std::string("RMSNormalization")}, {"products", int64_t{3}}});
   std::vector<operand> inputs, outputs;

@@ -49,7 +49,7 @@ bool hear_all(hostile_line& line, bytes& to) {
   }
 }
 
-/// Passes on what either side says, until one ends or `over`; returns what the caller said.
+/// Passes on the bytes of either side, until one ends or `over`; returns those of the caller.
 bytes pass_on(hostile_line& caller, hostile_line& worker, const std::atomic<bool>& over) {
   bytes said;
   for (bool alive = caller.enter() && worker.enter(); alive && !over;) {

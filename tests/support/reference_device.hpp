@@ -1,5 +1,5 @@
-// A device for tests: runs every chunk node by node through the reference kernels, on tensors of its own. Values that
-// stay on it are in memory of its own too, so that they must be fetched, and are lost with it.
+// A device for tests: runs every chunk node by node through the reference kernels, on separate tensors. Values that
+// stay on it are in separate memory too, so that they must be fetched, and are lost with it.
 #pragma once
 
 #include "device/device.hpp"

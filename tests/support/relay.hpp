@@ -1,4 +1,4 @@
-// A TCP relay in user space between a session and a worker: delays, slows, stalls or cuts what passes.
+// A TCP relay in user space between a session and a worker: delays, slows, stalls or cuts the bytes.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ public:
   /// From now on: how long bytes take, and how many pass a second (0: no limit).
   void set_delay(std::chrono::microseconds delay) { delay_us_ = delay.count(); }
   void set_rate(int64_t bytes_per_second) { rate_ = bytes_per_second; }
-  /// Nothing passes, nobody is told.
+  /// While on, no bytes pass, and neither side notices.
   void stall(bool on) { stalled_ = on; }
   /// Ends the connections that there are.
   void cut();

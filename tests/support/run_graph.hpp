@@ -16,8 +16,8 @@ inline tensor floats(shape dims, std::vector<float> values) {
 /// Normally distributed floats, the same for equal seeds.
 tensor random_tensor(shape dims, uint32_t seed);
 
-/// Runs a resolved graph without control flow on inputs in the order of `g.inputs`; returns the values, undefined
-/// where nothing makes one. What the host knows of a value, if nothing else makes it, takes inference.
+/// Runs a resolved graph without control flow on inputs in the order of `g.inputs`; returns the values, undefined where
+/// nothing makes one. A value that the host knows and that nothing else makes is inferred.
 std::vector<tensor> run_values(const graph& g, const std::vector<tensor>& inputs);
 
 /// Runs a resolved and inferred graph on inputs in the order of `g.inputs`; returns the outputs in order.

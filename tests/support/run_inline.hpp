@@ -13,7 +13,7 @@ public:
   inline_runner(std::shared_ptr<const plan> p, std::vector<device*> devices);
 
   /// Runs the plan; `inputs` in the order of the graph's, outputs likewise. A chunk's failure is thrown as an `error`.
-  /// If `timings` is given, what the devices did is appended.
+  /// If `timings` is given, the times of the devices are appended.
   std::vector<tensor> run(std::span<const tensor> inputs, std::vector<device_timing>* timings = nullptr);
 
 private:

@@ -24,7 +24,7 @@ std::vector<symbolic_shape> dims_of(const sample_call& c);
 /// whose elements must be known are constants if their dims are.
 graph graph_of(const sample_call& c, const std::vector<symbolic_shape>& dims);
 
-/// Returns an operand with dims of its own, elements like those of `like`, or with another type.
+/// Returns an operand with other dims and elements like those of `like`, or with another type.
 tensor resized(const tensor& like, shape dims);
 tensor retyped(const tensor& like, dtype type);
 

@@ -40,7 +40,7 @@ float with_bits(uint32_t bits) {
   return std::bit_cast<float>(bits);
 }
 
-/// What the exact result is as a float, overflow included.
+/// The exact result as a float, overflow included.
 double as_float(double exact) {
   return std::abs(exact) > std::numeric_limits<float>::max() * (1 + relative) ? std::copysign(INFINITY, exact) : exact;
 }

@@ -1,4 +1,4 @@
-// How far a function of floats is from float64, over all of float32: the points, and what counts as right.
+// How far a function of floats is from float64, over all of float32: the points, and which results count as right.
 #pragma once
 
 #include <cmath>
@@ -21,19 +21,19 @@ inline int64_t sweep_size() {
 /// formula.
 std::vector<float> sweep_points(int64_t count);
 
-/// The worst error of some results. What is right is within 2e-6 of the exact result.
+/// The worst error of some results. A right one is within 2e-6 of the exact result.
 ///
 /// A device may flush subnormal numbers: results, and factors of them such as e^x, which others of about 100 multiply.
-/// So 2^-119 is no error.
+/// So 2^-119 is not an error.
 class sweep_error {
 public:
-  /// `beside_zeros`: the absolute error that is allowed, too, for a function that has zeros where its argument is no
+  /// `beside_zeros`: the absolute error that is allowed, too, for a function that has zeros where its argument is not a
   /// float.
   explicit sweep_error(double beside_zeros = 0) : absolute_(beside_zeros + 0x1p-119) {}
 
   /// Takes the result `got` for `x`.
   void add(float got, double exact, float x);
-  /// Returns the worst error, in what is allowed.
+  /// Returns the worst error, in units of the allowed one.
   double units() const { return units_; }
   std::string text() const;
 

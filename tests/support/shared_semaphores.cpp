@@ -31,8 +31,9 @@ F loaders(const char* name) {
   return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
 }
 
-/// A semaphore that was exported, or one that has imported it. What waits for an import is kept back until its value
-/// has come: the validation layer, which does not know of the other GPU, would take the wait for one that never ends.
+/// A semaphore that was exported, or one that has imported it. A submission that waits for an import is kept back until
+/// its value has come: the validation layer, which does not know of the other GPU, would take the wait for one that
+/// never ends.
 struct member {
   VkDevice device = VK_NULL_HANDLE;
   VkSemaphore semaphore = VK_NULL_HANDLE;
@@ -53,7 +54,7 @@ struct kept_submission {
 };
 
 std::atomic<bool> enabled{false}, waits_are_kept{true};
-std::mutex mutex; // of what follows
+std::mutex mutex; // of the variables below
 std::list<payload> payloads;
 std::map<int, payload*> by_descriptor;
 std::map<VkQueue, std::deque<kept_submission>> kept_back;
@@ -272,7 +273,7 @@ VkResult vkCreateDevice(VkPhysicalDevice physical, const VkDeviceCreateInfo* inf
   return next(physical, &without, callbacks, device);
 }
 
-/// Of lavapipe's, a timeline is none that others can import.
+/// Lavapipe's timelines cannot be exported.
 VkResult vkCreateSemaphore(VkDevice device, const VkSemaphoreCreateInfo* info, const VkAllocationCallbacks* callbacks,
                            VkSemaphore* made) {
   static const auto next = loaders<PFN_vkCreateSemaphore>("vkCreateSemaphore");

@@ -1,6 +1,6 @@
-// A driver whose GPUs import each other's timelines, as NVIDIA's does: the test program has functions of its own in
-// front of some of the Vulkan loader's. Lavapipe shares no timelines; here a thread submits what waits for an imported
-// one when the semaphore that was exported has come to the value.
+// A driver whose GPUs import each other's timelines, as NVIDIA's does: the test program puts functions in front of some
+// of the Vulkan loader's. Lavapipe shares no timelines; here a thread submits work that waits for an imported one when
+// the semaphore that was exported has come to the value.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -27,7 +27,7 @@ public:
 
 // -- for the functions in front of the loader's (vulkan_faults.cpp)
 
-/// What vkQueueSubmit does.
+/// Does what vkQueueSubmit does.
 VkResult submit_shared(VkQueue queue, uint32_t count, const VkSubmitInfo* submits, VkFence fence);
 /// Returns the value of a semaphore that has imported another; nullopt for others.
 std::optional<uint64_t> shared_value(VkSemaphore semaphore);

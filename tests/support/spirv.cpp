@@ -23,7 +23,7 @@ void append(std::vector<uint32_t>& code, spv::Op what, std::initializer_list<uin
   code.insert(code.end(), words);
 }
 
-/// The types of a module and what it says of their layout.
+/// The types of a module and their layout in it.
 struct type_layouts {
   std::map<uint32_t, instruction> definitions;
   std::map<uint32_t, uint32_t> strides;                      // of arrays

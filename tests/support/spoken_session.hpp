@@ -1,5 +1,5 @@
-// A session that a test speaks itself, message by message, to a worker in this process: so it need not keep to what
-// sessions do.
+// A session whose messages a test sends itself, one by one, to a worker in this process: so it need not keep to the
+// rules of sessions.
 #pragma once
 
 #include "support/far_device.hpp"

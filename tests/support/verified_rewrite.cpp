@@ -10,7 +10,7 @@
 namespace troupe::test {
 namespace {
 
-/// What is known of a value's elements, as a text, for messages.
+/// Everything that is known of a value's elements, as a text, for messages.
 std::string kind_of(const value& v) {
   return fmt::format("{} {}", to_string(v.type), v.dims ? to_string(*v.dims) : "of any rank");
 }
@@ -88,7 +88,7 @@ public:
     if (step == "resolve")
       begin(g);
     else if (step == "convert_to_float16" && may_step_)
-      runs_ = false; // what is quantised jumps if float16 rounds otherwise
+      runs_ = false; // quantised values jump if float16 rounds otherwise
     else if (runs_)
       advance(g);
   } catch (const error& e) {
@@ -133,7 +133,7 @@ private:
         fail(errc::internal, "'{}' {}", g.values[is].name, found);
     };
     const size_t both = std::min(before_.values.size(), g.values.size());
-    for (value_id v = 0; v < static_cast<value_id>(both); ++v) // ids last, until what is dead goes
+    for (value_id v = 0; v < static_cast<value_id>(both); ++v) // ids last, until dead values go
       if (before_.values[v].name == g.values[v].name && same_type(v, now))
         check(v, v);
     for (size_t i = 0; i < g.outputs.size(); ++i)

@@ -1,6 +1,6 @@
 // The rewrite, each of its steps checked. After a step
 //
-// - the types and dims of all values are what inference says anew, and nothing makes a constant;
+// - the types and dims of all values are those of a new inference, and nothing makes a constant;
 // - every value that is there before and after has the same elements: a constant those that its maker computed, a
 //   fused node those of the nodes that it replaced.
 //

@@ -138,7 +138,7 @@ private:
     active_.emplace(begin(v), v);
   }
 
-  /// Whether in-place output `v` may overwrite `old`, which nobody else reads then or later.
+  /// Whether in-place output `v` may overwrite `old`, which no other node reads then or later.
   bool overwrites(value_id v, value_id old) const {
     const node_id maker = p_.producer[v];
     if (maker < 0 || begin(v) != begin(old) || end(v) != end(old) || uses_[old].last != uses_[v].first)

@@ -36,7 +36,7 @@ fault& fault_of(vulkan_call call) {
   return faults[static_cast<size_t>(call)];
 }
 
-/// Returns what a call is to return without being made; VK_SUCCESS where it is to be made.
+/// Returns the result that a call is to have without being made; VK_SUCCESS where it is to be made.
 VkResult refusal(vulkan_call call) {
   fault& f = fault_of(call);
   if (f.calls_left > 1) {

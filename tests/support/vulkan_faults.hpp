@@ -1,5 +1,5 @@
-// Drivers that refuse a call, or are slow to answer: the test program has functions of its own in front of some of the
-// Vulkan loader's, which do as a test says, and else what the loader's do.
+// Drivers that refuse a call, or are slow to answer: the test program puts functions in front of some of the Vulkan
+// loader's, which do as a test tells them, and otherwise the same as the loader's.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -36,8 +36,8 @@ private:
   const vulkan_call call_;
 };
 
-/// As long as it lives, nobody is told how far a timeline has come: for all that the engine knows, the GPU is still at
-/// work.
+/// While it lives, the driver tells no caller how far a timeline has come: for all that the engine knows, the GPU is
+/// still at work.
 class held_completions {
 public:
   held_completions();

@@ -1,4 +1,4 @@
-// `troupe worker` as a process of its own, which tests kill, stop and start again.
+// `troupe worker` as a separate process, which tests kill, stop and start again.
 #pragma once
 
 #include "support/host_network.hpp"
@@ -14,8 +14,8 @@ namespace troupe::test {
 
 class worker_process {
 public:
-  /// Starts a worker at any free port, or at this one, and waits until it listens: --insecure, unless `options` say
-  /// --tls-cert. What it logs is read, but all but the last MiB forgotten.
+  /// Starts a worker at any free port, or at this one, and waits until it listens: --insecure, unless `options` have
+  /// --tls-cert. Its log is read, but all but the last MiB forgotten.
   explicit worker_process(std::vector<std::string> options = {}, uint16_t port = 0, const host_place& where = {});
   /// Kills it.
   ~worker_process();
@@ -27,7 +27,7 @@ public:
   bool is_alive() const { return pid_ > 0; }
   /// Whether it has ended by itself.
   bool has_ended();
-  /// Its exit status or signal if it has ended by itself, and what of its log nobody has asked for, for a message.
+  /// Its exit status or signal if it has ended by itself, and the unread part of its log, for a message.
   std::string last_words();
   void kill_now();
   /// Stops it as a hung host would be; lets it go on.
@@ -42,7 +42,7 @@ public:
     ask_to_leave();
     return await_end();
   }
-  /// Returns the next line of its log; what is left if it has ended.
+  /// Returns the next line of its log, or the rest if it has ended.
   std::string next_line();
 
   /// Kilobytes in memory, now and at most; open file descriptors.
@@ -60,7 +60,7 @@ private:
   uint16_t port_ = 0;
   std::mutex mutex_;
   std::condition_variable logged_;
-  std::string log_; // that nobody has asked for; guarded by mutex_, as the next
+  std::string log_; // the unread part; guarded by mutex_, as the next
   bool log_is_over_ = false;
   std::thread log_reader_;
 };
