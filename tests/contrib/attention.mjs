@@ -39,7 +39,7 @@ const noBias = () => {
   return { ...c, instead: { inputs: c.inputs.map((t, i) => (i === 2 ? zeros : t)) } };
 };
 
-// A mask of 8 places for S new ones behind P, which ONNX Runtime's CPU kernel does not take: it is that of the queries and keys there are.
+// A mask of 8 places for S new ones after P, which ONNX Runtime's CPU kernel does not take: it is that of the queries and keys there are.
 const manyPlaces = (what, S, P) => () => {
   const all = Array.from({ length: 128 }, (_, i) => (i % 8 <= Math.floor(i / 8) % 8 && i % 5 !== 2 ? 1 : 0)), total = P + S;
   const there = Array.from({ length: 2 * S * total }, (_, i) => all[Math.floor(i / (S * total)) * 64 + (P + Math.floor(i / total) % S) * 8 + i % total]);

@@ -4,13 +4,13 @@ const heads = 2, size = 4, hidden = heads * size;
 const ints = (dims, numbers) => tensor('int32', dims, numbers);
 const all = ['y', 'present_key', 'present_value'];
 
-// Self attention behind P keys in buffers of M places.
+// Self attention after P keys in buffers of M places.
 const own = (what, { B = 2, P = 3, M = 6, mask = null, added = null, bias = false, attrs = {}, qk = false, known = false, beams = null, indirection = null } = {}) => () => ({
   what, attrs: { num_heads: heads, past_present_share_buffer: 1, ...(qk ? { output_qk: 1 } : {}), ...attrs }, outputs: qk ? [...all, 'qk'] : all, types: { qk: 'float32' },
   inputs: [floats([B, 1, hidden]), floats([B, 1, hidden]), floats([B, 1, hidden]), mask, added && floats(added), floats([B, heads, M, size]), floats([B, heads, M, size]), known ? constant(ints([1], [P])) : ints([1], [P]), beams && ints([1], [beams]),
     indirection && ints([B / (beams ?? 1), beams ?? 1, M], indirection), bias ? constant(floats([3 * hidden])) : null],
 });
-// ONNX Runtime's CPU writes the new keys of beams elsewhere, and what it makes of query, key and value in one operand has the wrong size.
+// ONNX Runtime's CPU writes the new keys of beams elsewhere, and its result for query, key and value in one operand has the wrong size.
 const beams = make => () => { const c = make(); return { ...c, outputs: ['y'], instead: { outputs: all } }; };
 const packed = make => () => {
   const c = make(), [q, k, v] = c.inputs, B = q.dims[0], joined = new Float32Array(3 * B * hidden);
@@ -18,7 +18,7 @@ const packed = make => () => {
     [q, k, v].forEach((t, i) => joined.set(t.data.subarray(b * hidden, (b + 1) * hidden), (3 * b + i) * hidden));
   return { ...c, inputs: [tensor('float32', [B, 1, 3 * hidden], joined), null, null, ...c.inputs.slice(3)], instead: { inputs: c.inputs } };
 };
-// Past keys that are no buffer are one that has a place left.
+// Past keys that are not a buffer are treated as one that has a place left.
 const grown = make => () => {
   const c = make(), larger = t => {
     const [B, N, P, S] = t.dims, wide = new Float32Array(B * N * (P + 1) * S);

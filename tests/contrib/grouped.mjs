@@ -5,7 +5,7 @@ const ints = (dims, numbers) => tensor('int32', dims, numbers);
 
 // A cache [B, kv, P, size] of real numbers or codes, whatever is in it.
 const stale = (dims, type, bits) => (bits === 8 ? integers('int8', dims, -128, 127) : bits === 4 ? integers('uint8', [...dims.slice(0, 3), dims[3] / 2], 0, 255) : floats(dims, type));
-// One with `taken` rows of each batch element; what is behind them means nothing, and is 0 here.
+// One with `taken` rows of each batch element; the rows after them mean nothing, and are 0 here.
 function cache(dims, taken, type) {
   const t = floats(dims, type), [B, kv, P] = dims;
   for (let b = 0; b < B; b++)
@@ -24,7 +24,7 @@ const grouped = (what, { B = 1, S = 3, P = 0, heads = 4, kv = 2, lengths = Array
     positions ? tensor('int64', [B, S], lengths.flatMap(n => Array.from({ length: S }, (_, i) => n - S + i))) : null, bias && floats(bias, type), sink ? constant(floats([heads], type)) : null,
     ...(bits ? [1, 2].map(() => constant(uniform('float32', by === 'PER_TENSOR' ? [1] : [1, kv, 1, size], 0.16 / bits, 1.6 / bits / bits))) : [])],
 });
-// A cache of a window's size. ONNX Runtime leaves what is behind the rows that are kept as it was: such presents are not compared.
+// A cache of a window's size. ONNX Runtime leaves the places after the rows that are kept as they were: such presents are not compared.
 const slides = (what, w, { attrs = {}, ...rest }) => () => {
   const c = grouped(what, { old: true, attrs: { sliding_window_cache: 1, local_window_size: w, ...attrs }, ...rest })(), C = rest.P;
   const full = c.inputs[5].data.every(n => n + 1 === C || (n + 1 > C && w + ((n - C) % (C - w + 1)) === C));

@@ -1,6 +1,6 @@
 // Runs calls of single operators on ONNX Runtime's CPU and writes them down with their results, one a line:
 //
-//   {"name", "op", "domain", "version" unless 1, "loose" where results may differ by so much, "attrs", "inputs", "outputs"}
+//   {"name", "op", "domain", "version" unless 1, "loose" where results may differ by that much, "attrs", "inputs", "outputs"}
 //
 // An operand is null where it is left out, else {"t": element type, "d": dims, "b": bytes in base64 (of strings "s": a list), "c": true for an
 // initializer}. Names given as arguments make only the operators that they name, and print instead of writing.

@@ -1,4 +1,4 @@
-# Sourced in an empty folder: makes what README files and docs assume to be there. usage: prepare.sh ROOT BUILD
+# Sourced in an empty folder: makes the files that README files and docs assume. usage: prepare.sh ROOT BUILD
 root=$1 build=$2
 cp "$root/examples/digits/digits.onnx" model.onnx
 cp model.onnx same.onnx

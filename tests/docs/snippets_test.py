@@ -89,7 +89,7 @@ def script_of(block, not_run):
 
 
 def prepare(scratch, build):
-    """Fills the scratch folder with what the texts assume; returns the environment of commands."""
+    """Fills the scratch folder with the files that the texts assume; returns the environment of commands."""
     (scratch / "build").mkdir()
     (scratch / "build" / "release").symlink_to(build)
     for name in ("scripts", "README.md", "tests", "src"):
@@ -123,7 +123,7 @@ def run_python(block, scratch, environment, _):
 
 
 def compile_cpp(blocks, scratch, build):
-    """Compiles all C++ snippets as functions of one program, after prelude.hpp, and links it; returns what is wrong."""
+    """Compiles all C++ snippets as functions of one program, after prelude.hpp, and links it; returns the errors."""
     includes, functions = [], []
     for number, block in enumerate(blocks):
         includes += [line for line in block.lines if line.startswith("#include")]

@@ -31,7 +31,7 @@ def words_of(line):
 
 
 def complete_all(lines, folder="/"):
-    """Returns what bash would offer at the end of each line: what follows its last ':' or '='."""
+    """Returns what bash would offer at the end of each line: the part after its last ':' or '='."""
     asked = "".join("\x1f".join([line, *words_of(line)]) + "\x1f\n" for line in lines)
     done = subprocess.run(["bash", "-c", ASK, SCRIPT], input=asked, cwd=folder, capture_output=True, text=True,
                           check=True)
@@ -46,7 +46,7 @@ def complete(line):
 
 class Completion(unittest.TestCase):
     def assert_completes(self, wanted, folder="/"):
-        """wanted: by line, what is offered."""
+        """wanted: the offered words, by line."""
         for (line, replies), offered in zip(wanted.items(), complete_all(list(wanted), folder)):
             self.assertEqual((sorted(offered), line), (sorted(replies), line))
 

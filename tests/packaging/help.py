@@ -1,4 +1,4 @@
-"""What the command's help says: subcommands, and the options of each."""
+"""The contents of the command's help: subcommands, and the options of each."""
 import re
 import subprocess
 
@@ -13,7 +13,7 @@ def subcommands(command):
 
 
 def options(command, subcommand):
-    """Returns each option's names, whether it takes a value, and the value's type; an argument's names are none."""
+    """Returns each option's names, whether it takes a value, and the value's type; an argument has no names."""
     found = []
     text = printed(command, subcommand, "--help-all")
     for names, rest in re.findall(r"^  (-[^ ,]*(?:, -[^ ,]*)*)(.*)", text, re.MULTILINE):

@@ -88,8 +88,8 @@ class Detect(unittest.TestCase):
                 boxed += bool(near)
                 found_right += label in near
         self.assertGreater(there, 150)
-        self.assertGreater(boxed / there, 0.95)  # of what is there is found
-        self.assertGreater(boxed / found, 0.95)  # of what is found is there
+        self.assertGreater(boxed / there, 0.95)  # part of the objects that are found
+        self.assertGreater(boxed / found, 0.95)  # part of the found objects that exist
         self.assertGreater(found_right / there, 0.9)  # and read rightly
 
     def test_boxes_that_cover_a_surer_one_are_dropped(self):

@@ -60,7 +60,7 @@ def counter():
 
 
 def long_loop(steps):
-    """y = x after so many rounds of Sin, which nothing can shorten."""
+    """y = x after a number of rounds of Sin, which nothing can shorten."""
     body = helper.make_graph(
         [helper.make_node("Sin", ["before"], ["after"]), helper.make_node("Identity", ["going"], ["go"])],
         "body",

@@ -1,4 +1,4 @@
-"""The table of onnxruntime's names (scripts/python-names): what it says is so."""
+"""The table of onnxruntime's names (scripts/python-names): its entries are true."""
 import importlib.machinery
 import importlib.util
 import unittest

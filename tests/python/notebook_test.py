@@ -61,7 +61,7 @@ class Pictures(unittest.TestCase):
         chunks = plan.count("\nchunk ")
         self.assertGreater(chunks, 2)
         self.assertEqual(sum(word.startswith("chunk ") for word in words), chunks)
-        self.assertTrue(any(word.endswith("KiB") for word in words), words)  # what moves between devices
+        self.assertTrue(any(word.endswith("KiB") for word in words), words)  # values that move between devices
         self.assertIn("Conv", " ".join(words))
         for element in picture.iter(SVG + "rect"):
             if element.get("width") != "100%":

@@ -1,4 +1,4 @@
-"""onnxruntime's options and arguments: what is mapped, what is a hint, what is refused."""
+"""onnxruntime's options and arguments: which are mapped, which are hints, which are refused."""
 import contextlib
 import json
 import pathlib

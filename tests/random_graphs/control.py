@@ -19,7 +19,7 @@ def finish(body, outputs, inputs=()):
 
 
 def nested_names(nodes):
-    """What bodies of these nodes take from outside."""
+    """The values that bodies of these nodes take from outside."""
     names = set()
     for node in nodes:
         for attribute in node.attribute:
@@ -39,7 +39,7 @@ def grow(body, steps, count):
 
 
 def to_dims(body, x, dims):
-    """x brought to these dims: by a sum over what is too much, an addition to zeros."""
+    """x brought to these dims: its sum, added to a constant of these dims."""
     if x.dims == tuple(dims):
         return body.op("Identity", [x], dims, x.type, x.bound)
     # Not the mean, which ONNX leaves undefined if there is nothing.
@@ -104,7 +104,7 @@ def branch_of_other_rank(g):
 
 
 def growing(g):
-    """A Loop that appends to what it carries."""
+    """A Loop that appends to its carried value."""
     x = g.pick(lambda v: v.rank in (2, 3) and 0 < v.size < 800)
     if not x or g.parent:
         return None
@@ -166,7 +166,7 @@ def loop(g, steps):
 
 
 def squash(body):
-    """What is carried on must not grow from turn to turn."""
+    """A carried value must not grow from turn to turn."""
     x = body.pick()
     return body.op("Tanh", [x], x.dims)
 

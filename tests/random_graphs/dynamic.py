@@ -1,4 +1,4 @@
-"""Shapes that are computed: what exporters write for free batch, height, width and time, and outputs sized by data."""
+"""Computed shapes: nodes that exporters write for free batch, height, width and time, and outputs sized by data."""
 from onnx import helper
 
 from elementwise import condition

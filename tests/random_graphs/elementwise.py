@@ -55,8 +55,8 @@ def gelu(g):
 
 
 def operand(g, x):
-    """What may stand beside x: another value of its dims, one that broadcasts to it or with it, a constant of such
-    dims."""
+    """An operand for a node beside x: another value of its dims, one that broadcasts to it or with it, a constant of
+    such dims."""
     kind = g.random.random()
     if kind < 0.4:
         return g.same(x)
@@ -121,7 +121,7 @@ def whole(g, x, limit=8):
         return None
     kind = g.random.choice(["Round", "Floor", "Ceil"])
     scaled = g.op("Mul", [g.op("Clip", [x, g.scalar(-2), g.scalar(2)], x.dims), g.scalar(limit / 2)], x.dims)
-    # The clip's own bounds are whole numbers, which every engine reaches exactly: they are no jump.
+    # The clip's own bounds are whole numbers, which every engine reaches exactly: they do not jump.
     g.check("half" if kind == "Round" else "whole", scaled, edges=[-limit, limit])
     return g.op(kind, [scaled], x.dims, bound=limit)
 

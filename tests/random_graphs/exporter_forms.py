@@ -68,7 +68,7 @@ def wide_norm(g):
 
 
 def group_norm(g):
-    """Instance norm over groups of a reshaped value; groups that do not divide the channels are no group norm."""
+    """Instance norm over groups of a reshaped value; groups that do not divide the channels are not a group norm."""
     x = g.pick(lambda v: v.rank in (3, 4) and v.dims[0] > 0 and int(np.prod(v.dims[2:])) > 2 and v.dims[1] > 1)
     if not x:
         return None
@@ -147,7 +147,7 @@ def scaled(g, x):
 
 
 def masked(g, scores):
-    """A mask of what a caller says is there, or of positions that are compared."""
+    """A mask that a caller gives, or one of positions that are compared."""
     b, _, t, s = scores.dims
     if g.chance(0.5):
         there = g.input("i64", [b, s], lambda dims: (np.arange(dims[1]) % 4 < 3) * np.ones(dims))

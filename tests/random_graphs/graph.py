@@ -199,7 +199,7 @@ class Graph:
         return [len(part) for part in (self.nodes, self.values, self.checks, self.probes)]
 
     def back_to(self, mark):
-        """Forgets what came after `mark`, inputs excepted: a step that grew too large."""
+        """Forgets all nodes after `mark`, inputs excepted: those of a step that grew too large."""
         kept = {v.name for v, *_ in self.inputs}
         inputs = [v for v in self.values[mark[1]:] if v.name in kept]
         for part, length in zip((self.nodes, self.values, self.checks, self.probes), mark):

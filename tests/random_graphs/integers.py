@@ -6,7 +6,7 @@ from graph import INTEGERS, broadcast, cast, reduce
 from movement import token_input
 
 WIDTH = {"i64": 63, "i32": 31, "i16": 15, "i8": 7, "u64": 64, "u32": 32, "u16": 16, "u8": 8}
-MOST = 10 ** 6  # of what arithmetic makes here
+MOST = 10 ** 6  # of results of arithmetic here
 
 
 def limit(type):
@@ -57,7 +57,7 @@ def takes(g, kind, type):
 
 
 def shrink(g, x):
-    """x modulo a small number: what keeps bounds small."""
+    """x modulo a small number, which keeps bounds small."""
     return g.op("Mod", [x, g.const(g.random.choice([3, 7, 10, 16, 97]), x.type)], x.dims, x.type, 97)
 
 

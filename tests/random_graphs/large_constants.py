@@ -1,6 +1,6 @@
-"""Graphs over large constants: what only constants decide is computed while a model is loaded, later as a recipe of
-the device that wants it, or on the device, by size and work. Whichever it is, and whichever outputs are asked for,
-the results are the same.
+"""Graphs over large constants: values that only constants decide are computed while a model is loaded, later as a
+recipe of the device that wants them, or on the device, by size and work. Whichever it is, and whichever outputs are
+asked for, the results are the same.
 
 The values that a graph begins with are constants of 1 KiB to 4 MiB. The same steps as in other graphs work on them,
 so every operator meets them. Inputs meet some of the results; the others are outputs as they are. Each graph

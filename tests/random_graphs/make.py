@@ -49,7 +49,7 @@ QUANTISED = [q.there_and_back] * 2 + [q.weight_product, q.weight_conv, q.full_qd
 DYNAMIC = [d.computed_reshape] * 3 + [d.expand_like, d.filled, d.positions, d.causal, d.cut_half, d.pad_even,
                                       d.mean_by_size, d.tile_by_shape, d.chosen_by_data, d.found_by_value, d.distinct,
                                       d.range_of_floats]
-# In bodies: what needs no check, and is small.
+# In bodies: nodes that need no check, and are small.
 INSIDE = [e.unary] * 3 + [e.gelu] + [e.binary] * 5 + [p.matmul, m.transpose, m.reshaping, m.concat, m.slicing,
                                                       n.reduction, n.softmax, i.arithmetic, d.filled]
 
@@ -72,7 +72,7 @@ EVERY = VISION + LANGUAGE + POINTWISE + MOVING + STATISTICS + DYNAMIC[:4] + INTE
 VISUAL = VISION * 3 + POINTWISE + MOVING + STATISTICS
 SEQUENCE = LANGUAGE * 3 + POINTWISE + MOVING + STATISTICS
 
-# What a flavour's graphs are made of, and the ranks of their inputs.
+# The nodes of a flavour's graphs, and the ranks of their inputs.
 FLAVOURS = {"vision": (VISUAL, "4"), "pyramid": ([c.feature_pyramid] * 12 + VISUAL, "4"), "sequence": (SEQUENCE, "3"),
             "mixed": (EVERY, "43"), "integer": (INTEGER * 4 + EVERY, "43"), "quantised": (QUANTISED * 6 + EVERY, "43"),
             "recurrent": ([r.recurrent] * 20 + EVERY, "3"), "control": (CONTROL * 3 + EVERY, "43"),
@@ -157,7 +157,7 @@ def model(g, outputs, probes=()):
 
 
 def write(g, folder, twin, outputs):
-    """The case, and what the oracle needs: every value as an output, the twin of other precision."""
+    """The case, and data for the oracle: every value as an output, the twin of other precision."""
     os.makedirs(folder, exist_ok=True)
     onnx.save(model(g, outputs), f"{folder}/model.onnx")
     inputs = {v.name for v, *_ in g.inputs}

@@ -273,7 +273,7 @@ def eye(g):
 
 
 def empty(g):
-    """A value without elements, and what may be done with it."""
+    """A value without elements, and nodes that read it."""
     x = g.pick(lambda v: v.rank > 0 and v.dims[0] > 0)
     if not x:
         return None

@@ -59,7 +59,7 @@ def float_constants(g, fits):
 
 
 def give(g):
-    """A caller gives what was a constant."""
+    """A caller gives a value that was a constant."""
     found = float_constants(g, lambda t: True)
     if not found:
         return

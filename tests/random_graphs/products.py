@@ -107,7 +107,7 @@ def rotate(g, x):
 
 
 def angles(g):
-    """Products that sum over one element, turned, put behind themselves, and read by several functions."""
+    """Products that sum over one element, turned, joined to themselves, and read by several functions."""
     x = g.pick(lambda v: v.rank >= 1 and 0 < v.dims[-1] <= 64 and int(np.prod(v.dims)) <= 512)
     if not x:
         return None

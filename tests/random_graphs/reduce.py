@@ -162,7 +162,7 @@ def cut_front(r):
 
 
 def bypass(r):
-    """Takes a node out: what it made is one of its inputs instead."""
+    """Takes a node out: one of its inputs replaces its output."""
     i = len(r.model.graph.node) - 1
     while i >= 0:
         if i < len(r.model.graph.node):

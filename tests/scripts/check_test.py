@@ -41,7 +41,7 @@ GOOD = {
 
 
 def class_of(methods):
-    """A class with constructors and the like, which are no methods, and so many methods."""
+    """A class with constructors and the like, which are not methods, and a number of methods."""
     head = """class many {
 public:
   many();
@@ -124,7 +124,7 @@ PLANTED = {
 # Files that a rule names in place of the planted one.
 ELSEWHERE = ["bench/README.md", "include/troupe/troupe.hpp", "tests/mutations.json", "scripts/house_rules/words.py"]
 
-# What looks like a violation and is none.
+# Lines that look like violations and are none.
 ALLOWED = [
     {"a.md": "| " + "a " * 60 + "|\n- [" + "a" * 60 + "](" + "b" * 70 + ")\n"},
     {"src/base/a.cpp": body(50) + class_of(25)},
@@ -192,7 +192,7 @@ class Planted:
 
 
 def format_of(files):
-    """Formats what is planted, so that the format is not what is reported."""
+    """Formats the planted files, so that their format is not reported."""
     def formatted(text):
         command = ["clang-format", f"--style=file:{ROOT / '.clang-format'}"]
         return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout

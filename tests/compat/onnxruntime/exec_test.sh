@@ -1,4 +1,4 @@
-# What `troupe exec` gives a program, and what it says where there is none.  sh exec_test.sh TROUPE
+# The environment that `troupe exec` gives a program, and its error where there is no program.  sh exec_test.sh TROUPE
 set -eu
 troupe=$1
 seen=$(LD_LIBRARY_PATH=/before "$troupe" exec --devices cpu --policy heft -- \

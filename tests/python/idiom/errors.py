@@ -1,4 +1,4 @@
-"""Does what is wrong, and catches it by class."""
+"""Makes mistakes, and catches the errors by class."""
 import numpy as np
 import onnxruntime
 

@@ -1,4 +1,4 @@
-"""Reads what models say of themselves."""
+"""Reads the metadata of models."""
 import onnxruntime
 
 for path in ("examples/digits/digits.onnx", "examples/generate/generate.onnx", "tests/data/small_transformer.onnx"):

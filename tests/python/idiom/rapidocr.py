@@ -17,7 +17,7 @@ model = helper.make_model(graph, opset_imports=[helper.make_operatorsetid("", 13
 model.ir_version = 8
 for v in (model.graph.input[0], model.graph.output[0]):
     for d in list(v.type.tensor_type.shape.dim)[:2]:
-        d.dim_value = -1  # as PaddlePaddle's older exporter writes what is not known
+        d.dim_value = -1  # as PaddlePaddle's older exporter writes an unknown dim
 helper.set_model_props(model, {"character": "a\nb\nc"})
 
 

@@ -35,7 +35,7 @@ function files(folder, kind) {
   return found.map(f => path.join(folder, f));
 }
 
-// Says what differs; empty if nothing does.
+// Returns the differences; empty if there are none.
 function difference(got, want) {
   if (got.type !== want.type || got.dims.join() !== want.dims.join())
     return `${got.type} [${got.dims}] instead of ${want.type} [${want.dims}]`;

@@ -28,7 +28,7 @@ def by_troupe(troupe, cases, args):
 
 
 def run_node(troupe, packages, cases, args, own):
-    """Returns what node says of the cases, as far as it came."""
+    """Returns node's report on the cases, as far as it came."""
     command = [] if own else [troupe, "exec", "--devices", args.devices, "--"]
     command += ["node", HERE / "cases.mjs", packages, "--rtol", args.rtol, "--atol", args.atol]
     done = subprocess.run([str(c) for c in command], input="\n".join(cases), capture_output=True, text=True)
