@@ -37,11 +37,11 @@ void check_on(const std::vector<std::string>& devices) {
 
 } // namespace
 
-TEST_CASE("operators of com.microsoft give what ONNX Runtime gives", "[ops][contrib]") {
+TEST_CASE("operators of com.microsoft give ONNX Runtime's results", "[ops][contrib]") {
   check_on({"cpu"});
 }
 
-TEST_CASE("operators of com.microsoft give that on a GPU, the CPU running what it lacks",
+TEST_CASE("operators of com.microsoft give them on a GPU, the CPU running those that it lacks",
           "[ops][contrib][vulkan][slow]") {
   check_on({"vulkan:0", "cpu"});
 }
@@ -69,8 +69,7 @@ TEST_CASE("GroupQueryAttention normalises queries and keys head by head before i
 }
 
 // ONNX Runtime's own results are wrong then.
-TEST_CASE("SparseAttention gives each element of a batch what it gives that alone, whatever their lengths",
-          "[ops][contrib]") {
+TEST_CASE("SparseAttention gives each element of a batch the same as alone, whatever their lengths", "[ops][contrib]") {
   const op_def& op = *find_op("com.microsoft", "SparseAttention", 1);
   const attributes attrs =
       attrs_of({{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}, {"sparse_block_size", int64_t{2}}});

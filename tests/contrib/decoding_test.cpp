@@ -133,7 +133,7 @@ TEST_CASE("DecoderMaskedMultiHeadAttention writes the new keys of beams after th
   CHECK(elements(beams[0]) != elements(alone[0]));
 }
 
-TEST_CASE("DecoderMaskedMultiHeadAttention refuses what does not fit", "[ops][contrib]") {
+TEST_CASE("DecoderMaskedMultiHeadAttention refuses operands that do not fit", "[ops][contrib]") {
   const auto refused = [](size_t input, const tensor& t, const attributes& attrs = two_heads(), size_t outputs = 3) {
     auto inputs = decoder_operands(2, 2);
     inputs[input] = t;

@@ -28,7 +28,7 @@ attributes heads(std::initializer_list<std::pair<const char*, attribute>> more) 
 
 } // namespace
 
-TEST_CASE("a cache of a window's size gives what the whole cache gives, step after step", "[ops][contrib]") {
+TEST_CASE("a cache of a window's size gives the same as the whole cache, step after step", "[ops][contrib]") {
   const attributes whole = heads({{"local_window_size", int64_t{3}}}),
                    slid = heads({{"local_window_size", int64_t{3}}, {"sliding_window_cache", int64_t{1}}});
   tensor all_keys = noise({1, 1, 24, 4}, 1), all_values = noise({1, 1, 24, 4}, 2);
@@ -47,7 +47,7 @@ TEST_CASE("a cache of a window's size gives what the whole cache gives, step aft
   }
 }
 
-TEST_CASE("GroupQueryAttention refuses caches that are not what its attributes say", "[ops][contrib]") {
+TEST_CASE("GroupQueryAttention refuses caches that do not fit its attributes", "[ops][contrib]") {
   const tensor real = noise({1, 1, 4, 4}, 1), bytes(dtype::int8, {1, 1, 4, 4}), pairs(dtype::uint8, {1, 1, 4, 2}),
                scale = noise({1}, 1);
   const auto refused = [&](std::initializer_list<std::pair<const char*, attribute>> more, const tensor& cache,

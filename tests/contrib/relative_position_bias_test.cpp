@@ -33,7 +33,7 @@ int64_t bucket_of(int64_t distance, bool both_ways) {
 
 } // namespace
 
-TEST_CASE("RelativePositionBias gives what ONNX Runtime's examples say", "[ops][contrib]") {
+TEST_CASE("RelativePositionBias gives the results of ONNX Runtime's examples", "[ops][contrib]") {
   const tensor two_heads = tensor::of<float>({4, 2}, std::vector<float>{1, 3, 5, 7, 2, 4, 6, 8});
   const tensor both_ways = bias(two_heads, 2, distances(128, true));
   CHECK(both_ways.dims() == shape{1, 2, 2, 2});

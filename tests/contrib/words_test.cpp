@@ -123,7 +123,7 @@ TEST_CASE("WordConvEmbedding gives zeros for a word without characters", "[ops][
   CHECK(elements(slab(y, 1))[0] != 0);
 }
 
-TEST_CASE("WordConvEmbedding refuses what has no embedding, and sizes that differ", "[ops][contrib]") {
+TEST_CASE("WordConvEmbedding refuses characters without an embedding, and sizes that differ", "[ops][contrib]") {
   const tensor words = ints({1, 3}, {1, 2, 3}), filters = noise({2, 1, 2, 3}, 1), bias = noise({2}, 2),
                table = noise({4, 3}, 3);
   const auto refused = [&](const std::vector<tensor>& inputs, const attributes& attrs = {}) {

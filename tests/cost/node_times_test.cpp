@@ -53,7 +53,7 @@ hash128 number(uint64_t i) {
 
 } // namespace
 
-TEST_CASE("a measured node takes what it took, another of its operator in proportion", "[cost][A14]") {
+TEST_CASE("a measured node takes its measured time, another of its operator a time in proportion", "[cost][A14]") {
   product p;
   device_profile device = measured({.nodes = {{p.identity().key, 0.25}}, .operators = {{"Gemm", {6.0, 2.0}}}});
   CHECK(p.seconds(device) == 0.25);
@@ -68,7 +68,7 @@ TEST_CASE("a measured node takes what it took, another of its operator in propor
   CHECK(product().seconds(device) == Approx(1));
 }
 
-TEST_CASE("what decides a node's time decides its key", "[cost][A14]") {
+TEST_CASE("all that decides a node's time decides its key", "[cost][A14]") {
   const hash128 key = product().identity().key;
   CHECK(product().identity().op == "Gemm");
   CHECK(key_after([](product& p) { p.call().name = p.g.values[0].name = "other"; }) == key);

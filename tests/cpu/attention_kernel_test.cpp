@@ -91,7 +91,7 @@ TEST_CASE("ONNX's Attention on the CPU ends at the lengths it is given", "[cpu]"
     }
 }
 
-TEST_CASE("ONNX's Attention on the CPU keeps out what masked keys and values hold", "[cpu]") {
+TEST_CASE("ONNX's Attention on the CPU keeps out the elements of masked keys and values", "[cpu]") {
   const auto hidden = GENERATE(std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity());
   const auto as_flags = GENERATE(false, true);
   for (int64_t queries : {1, 5}) {

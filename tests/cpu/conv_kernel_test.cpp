@@ -246,7 +246,7 @@ TEST_CASE("the mean of a large plane is as exact as a float", "[cpu]") {
   }
 }
 
-TEST_CASE("a fused activation of -inf is what the reference says", "[cpu]") {
+TEST_CASE("a fused activation of -inf is that of the reference", "[cpu]") {
   for (const scalar_code code : {scalar_code::relu, scalar_code::clip, scalar_code::leaky_relu, scalar_code::sigmoid,
                                  scalar_code::tanh, scalar_code::hard_sigmoid, scalar_code::gelu})
     for (const int64_t filters : {1, 3, 32})
@@ -264,7 +264,7 @@ TEST_CASE("a fused activation of -inf is what the reference says", "[cpu]") {
       }
 }
 
-TEST_CASE("a transposed convolution's activation of NaN and infinities is what the reference says", "[cpu]") {
+TEST_CASE("a transposed convolution's activation of NaN and infinities is that of the reference", "[cpu]") {
   for (const scalar_code code : {scalar_code::relu, scalar_code::clip, scalar_code::sigmoid, scalar_code::hard_sigmoid})
     for (const float special : {-std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
       INFO(function_of(code).name << ", " << special);

@@ -66,7 +66,7 @@ TEST_CASE("products of microseconds are one thread's work, larger ones are not",
 
 TEST_CASE("a kernel that was made for one thread keeps to its scratch when more run it", "[cpu]") {
   constexpr int64_t rows = 5, k = 64, n = 96, block = 32,
-                    own = 32 * k * int64_t{sizeof(float)}; // what one thread needs
+                    own = 32 * k * int64_t{sizeof(float)}; // the bytes that one thread needs
   const attributes attrs = attrs_of({{"K", k}, {"N", n}, {"bits", int64_t{4}}, {"block_size", block}});
   tensor codes(dtype::uint8, {n, k / block, block / 2}), y(dtype::float32, {rows, n});
   for (int64_t i = 0; i < codes.size(); ++i)

@@ -29,7 +29,7 @@ TEST_CASE("every implementation of products of bytes gives the plain one's sums"
       INFO(i.name << " " << rows << " " << depth << " " << columns);
       const int64_t quads = int8::quads_of(depth), blocks = int8::blocks_of(columns), step = 4 * quads,
                     width = 16 * blocks;
-      // 255 · 127 everywhere is what saturates 16 bits.
+      // 255 · 127 everywhere saturates 16 bits.
       std::vector<uint8_t> a = random_bytes(rows * step, random), b = random_bytes(depth * columns, random);
       std::fill_n(a.begin(), step, uint8_t{255});
       std::fill_n(b.begin(), columns, uint8_t{127});

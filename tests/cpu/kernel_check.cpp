@@ -126,7 +126,7 @@ double kernel_check::worst(std::string_view kernel, double rtol, double atol, si
   for (tensor& t : got)
     out.push_back(t.mutable_data());
   double worst = 0;
-  for (int run = 0; run < 2; ++run) { // the second run must not depend on what the first left behind
+  for (int run = 0; run < 2; ++run) { // the second run must not depend on remains of the first
     k->run({in.data(), out.data(), nullptr});
     for (size_t i = 0; i < got.size(); ++i)
       worst = std::max(

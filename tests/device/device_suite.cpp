@@ -167,7 +167,7 @@ TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
   CHECK_FALSE(work.downloads.at(0)->filled());
 }
 
-TEST_CASE("a device counts what it does and forgets retired plans", "[device][A11]") {
+TEST_CASE("a device counts its work and forgets retired plans", "[device][A11]") {
   const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
   graph_builder n;

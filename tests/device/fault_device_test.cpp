@@ -93,7 +93,7 @@ TEST_CASE("the fault device delays completions on another thread, in order", "[d
         order.push_back(i);
         threads.push_back(std::this_thread::get_id());
       });
-  } // waits for what is delayed
+  } // waits for delayed chunks
   CHECK(order == std::vector{0, 1, 2});
   CHECK(threads.at(0) != std::this_thread::get_id());
 }

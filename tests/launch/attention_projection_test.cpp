@@ -88,7 +88,7 @@ TEST_CASE("several queries or batch elements, and devices without shuffles, have
   CHECK(end.first() == apart);
 }
 
-TEST_CASE("a group of attention and projection has memory for what its device has", "[launch][attention]") {
+TEST_CASE("a group of attention and projection uses the memory that its device has", "[launch][attention]") {
   gpu_features narrow = projection_gpu();
   narrow.subgroup_size = 8;
   narrow.shared_bytes = 32768;

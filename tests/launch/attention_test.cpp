@@ -1,4 +1,4 @@
-// Which of its kernels attention takes on a fabricated device. What they compute is tested on a device.
+// Which of its kernels attention takes on a fabricated device. Results are tested on a device.
 #include "launch/parameters.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
@@ -76,7 +76,7 @@ TEST_CASE("Attention by matrices has the fewest queries a group whose groups run
   }
 }
 
-TEST_CASE("Attention by matrices knows what its kernel can leave out", "[ops]") {
+TEST_CASE("Attention by matrices knows the work that its kernel can leave out", "[ops]") {
   const auto flags = [](const shape& q, const shape& kv, const shape& mask, bool causal) {
     attributes attrs;
     attrs.set("is_causal", int64_t{causal});
@@ -168,7 +168,7 @@ TEST_CASE("Attention reads a cache whose positions come first by other steps alo
       CHECK(usual.launches[i].constants == first.launches[i].constants);
       different += usual.launches[i].params != first.launches[i].params;
     }
-    CHECK(different == (queries == 1 ? 1 : 2)); // attention itself, or what joins keys and what joins values
+    CHECK(different == (queries == 1 ? 1 : 2)); // attention itself, or the kernels that join keys and values
   }
   const auto block = words_of(shader::attention_row{.past_k_steps = {256, 64, 256}, .past_v_steps = {256, 64, 256}});
   const std::vector<uint32_t> params = of(1, 50, true).launches[0].params;
@@ -228,7 +228,7 @@ TEST_CASE("Attention writes the scores if they alone are asked for, however few 
   }
 }
 
-TEST_CASE("Attention of many queries joins a cache in scratch memory, and then does what it does with joined keys",
+TEST_CASE("Attention of many queries joins a cache in scratch memory, and then does the same as with joined keys",
           "[ops]") {
   const launch_list list = with_cache(100, 50, false);
   const operand q = half({1, 12, 100, 64}), kv = half({1, 4, 150, 64});

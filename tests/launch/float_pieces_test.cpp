@@ -1,5 +1,5 @@
-// Which products and convolutions of float32 are computed by matrix units, in pieces (shaders/float_pieces.glsl). What
-// the kernels compute is tested on a device.
+// Which products and convolutions of float32 are computed by matrix units, in pieces (shaders/float_pieces.glsl).
+// Results are tested on a device.
 #include "launch/parameters.hpp"
 #include "support/catch.hpp"
 #include "support/fabricated_gpu.hpp"

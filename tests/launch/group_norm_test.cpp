@@ -1,4 +1,4 @@
-// Launch rules of norms of channels on fabricated devices. What the kernels compute is tested on a device.
+// Launch rules of norms of channels on fabricated devices. Results are tested on a device.
 #include "launch/parameters.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"

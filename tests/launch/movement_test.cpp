@@ -1,4 +1,4 @@
-// Launch rules of copies on fabricated devices, run word by word on the host. What the kernels compute is tested on a
+// Launch rules of copies on fabricated devices, run word by word on the host. Results of kernels are tested on a
 // device.
 #include "launch/launch_table.hpp"
 #include "ops/movement_calls.hpp"
@@ -23,7 +23,7 @@ tensor counted(shape dims) {
   return t;
 }
 
-/// Does what shaders/strided_copy.comp does, and checks every access.
+/// Does the same as shaders/strided_copy.comp, and checks every access.
 void run_strided_copy(const launch& l, const std::vector<tensor>& inputs, tensor& out) {
   const launch_binding &from = l.bindings.at(0), &to = l.bindings.at(1);
   const size_t bytes = std::stoul(l.shader.substr(l.shader.find('w') + 1)) / 8;

@@ -1,4 +1,4 @@
-// Launch rules of products and convolutions on fabricated devices. What the kernels compute is tested on a device.
+// Launch rules of products and convolutions on fabricated devices. Results are tested on a device.
 #include "launch/launch_table.hpp"
 #include "launch/parameters.hpp"
 #include "ops/registry.hpp"
@@ -181,7 +181,7 @@ TEST_CASE("A transposed convolution is a product only if its windows tile the ou
   CHECK(is_gathered(first(constant({64, 16, 2, 2}, f16), bias, grouped, out)));
 }
 
-TEST_CASE("Convolution packs constant weights by taps, and reads others as they are", "[ops]") {
+TEST_CASE("Convolution packs constant weights by taps, and reads other weights as they are", "[ops]") {
   const attributes attrs = attrs_of({{"pads", int_list{1, 1, 1, 1}}});
   const gpu_features gpu = large_gpu();
   const auto last = layout::channels_last;

@@ -56,7 +56,7 @@ TEST_CASE("more rows are the parts, the products side by side after the norm", "
       CHECK((l.step == 0) == norm);
     }
     REQUIRE_FALSE(list.scratch.empty());
-    CHECK(list.scratch[0] == 5 * 768 * 2); // what the norm hands on
+    CHECK(list.scratch[0] == 5 * 768 * 2); // the rows that the norm hands on
     CHECK(list.packed.size() == 3);
   }
 }
@@ -264,7 +264,7 @@ TEST_CASE("a product with a norm after it takes the tile that it would take with
                 "MatMul",
                 {none, {call.inputs[0], call.inputs[3], call.inputs[6], call.inputs[7]}, {call.outputs[0]}, gpu})
                 .at(0);
-        CHECK(list.launches.size() == 2); // a product and its norm, or parts and what adds them
+        CHECK(list.launches.size() == 2); // a product and its norm, or parts and their sum
         if (list.name.ends_with(".normed") && alone.launches.size() == 1)
           continue; // split for its norm
         CHECK(list.launches[0].shader == alone.launches[0].shader);

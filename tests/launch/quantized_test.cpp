@@ -1,5 +1,4 @@
-// Launch rules of products and convolutions of bytes on fabricated devices. What the kernels compute is tested on a
-// device.
+// Launch rules of products and convolutions of bytes on fabricated devices. Results are tested on a device.
 #include "launch/parameters.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/pack.hpp"
@@ -68,7 +67,8 @@ launch_lists matmul(const gpu_features& gpu, dtype b_type, bool constant_b, bool
 
 } // namespace
 
-TEST_CASE("Bytes are multiplied by what the device has for that, the plain kernel last", "[ops][quantised]") {
+TEST_CASE("Bytes are multiplied by the instructions that the device has for that, the plain kernel last",
+          "[ops][quantised]") {
   const list plain{"quantized_matmul.plain"}, dot{"quantized_matmul.dot", "quantized_matmul.plain"},
       all{"quantized_matmul.cooperative", "quantized_matmul.dot", "quantized_matmul.plain"};
   CHECK(names(matmul(gpu_with(false, false), dtype::int8, true, false)) == plain);
@@ -96,7 +96,7 @@ TEST_CASE("Constant bytes stay bytes on a GPU, with the sums of their columns", 
       CHECK_FALSE((b.from == launch_binding::source::input && b.index == 1));
   }
   for (const launch_list& l : matmul(gpu_with(true, true), dtype::int8, true, true))
-    CHECK(l.packed.size() == 1); // with a zero point of its own, a kernel sums columns and rows itself
+    CHECK(l.packed.size() == 1); // with a zero point of B, a kernel sums columns and rows itself
 }
 
 TEST_CASE("Tiles cover products of bytes, whose depths are whole words of the tile", "[ops][quantised]") {

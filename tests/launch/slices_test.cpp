@@ -1,5 +1,5 @@
-// Which products and convolutions of float32 share depths among slices of a group, on fabricated devices. What the
-// kernels compute is tested on a device.
+// Which products and convolutions of float32 share depths among slices of a group, on fabricated devices. Results are
+// tested on a device.
 #include "launch/tiling.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
@@ -78,6 +78,7 @@ TEST_CASE("convolutions have slices as products do, those of bytes have none", "
   const launch_list list = onnx_launches("Conv", {attrs, {x, constant({64, 16, 3, 3})}, {y}, gpu}).at(0);
   CHECK(list.launches.at(0).shader == "conv.f32_sliced");
   CHECK(slices_of(list.launches[0]) == 2);
-  for (const tiling& t : list_tilings({196, 384, 64}, tile_family::tiled, false, gpu, way_range::all)) // what bytes ask
+  // The tiles for bytes.
+  for (const tiling& t : list_tilings({196, 384, 64}, tile_family::tiled, false, gpu, way_range::all))
     CHECK(t.slices() == 1);
 }

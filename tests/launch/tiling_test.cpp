@@ -45,7 +45,7 @@ TEST_CASE("Tiles shrink and depth is split if a device would stay empty", "[ops]
   CHECK_FALSE(choose_tiling({64, 64, 64}, tile_family::tiled, true, tiny));
 }
 
-TEST_CASE("A tile's kernel is told what its groups count, and whether they are few", "[ops]") {
+TEST_CASE("A tile's kernel is told how its groups are counted, and whether they are few", "[ops]") {
   gpu_features gpu = gpu_with_matrices();
   gpu.units = 100;
   tiling t{.threads = 256, .m = 32, .n = 32, .depth = 64, .rows = 16, .columns = 16};

@@ -46,7 +46,7 @@ const tensor five_tokens = tensor::of<int64_t>({1, 5}, std::vector<int64_t>{7, 4
 
 } // namespace
 
-TEST_CASE("models built in code give what their operators' references give", "[layers][B1]") {
+TEST_CASE("models built in code give the results of their operators' references", "[layers][B1]") {
   check_on("cpu", small_cnn(), "image", random_tensor({2, 3, 8, 8}, 9));
   check_on("cpu", examples::tiny_transformer(50, 16, 2), "tokens", five_tokens);
 }

@@ -83,7 +83,7 @@ std::string message(std::string_view op, const attributes& attrs, const std::vec
 
 } // namespace
 
-TEST_CASE("operators of ai.onnx.ml give what ONNX Runtime gives", "[ops][ml]") {
+TEST_CASE("operators of ai.onnx.ml give ONNX Runtime's results", "[ops][ml]") {
   check_on({"cpu"});
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("the last of two equal keys counts from opset 4 on", "[ops][ml]") {
   CHECK(elements(call("LabelEncoder", attrs, {strings({"a", "b"})}, 1, 2)[0]) == std::vector<double>{5, -1});
 }
 
-TEST_CASE("an int32 operand is encoded, and what is no category refused if it must be one", "[ops][ml]") {
+TEST_CASE("an int32 operand is encoded, and a number without a category is refused if it must have one", "[ops][ml]") {
   attributes attrs = attrs_of({{"cats_int64s", int_list{7, 3}}, {"zeros", int64_t{0}}});
   const tensor y = call("OneHotEncoder", attrs, {tensor::of<int32_t>({2}, std::vector<int32_t>{3, 7})})[0];
   CHECK(elements(y) == std::vector<double>{0, 1, 1, 0});

@@ -45,7 +45,7 @@ TEST_CASE("the matrix of projected attention may be transposed", "[ops][attentio
     REQUIRE(got.data<float>()[i] == wanted.data<float>()[i]);
 }
 
-TEST_CASE("projected attention refuses what does not fit", "[ops][attention]") {
+TEST_CASE("projected attention refuses operands that do not fit", "[ops][attention]") {
   const auto refused = [](std::vector<tensor> inputs, const attributes& attrs) {
     return test::thrown_by([&] { run("troupe", "AttentionProjection", std::move(inputs), attrs); });
   };

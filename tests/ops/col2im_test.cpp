@@ -63,7 +63,7 @@ TEST_CASE("Col2Im of an empty batch is empty", "[ops][col2im]") {
   CHECK(run_op("Col2Im", 18, {}, operands(tensor(dtype::float32, {0, 4, 2}), {3}, {2}))[0].dims() == shape{0, 2, 3});
 }
 
-TEST_CASE("Col2Im refuses what does not fit", "[ops][col2im]") {
+TEST_CASE("Col2Im refuses operands that do not fit", "[ops][col2im]") {
   const auto refuses = [](const std::vector<tensor>& inputs, const char* text, const attributes& attrs = {}) {
     CHECK_THROWS_WITH(run_op("Col2Im", 18, attrs, inputs), Catch::Contains(text));
   };

@@ -47,7 +47,7 @@ std::vector<double> direct_grid(const tensor& theta, const std::vector<int64_t>&
   return grid;
 }
 
-/// The convolution by its definition, after what came before; returns output and state.
+/// The convolution by its definition, after a state; returns output and the next state.
 std::pair<std::vector<double>, std::vector<double>>
 direct_causal(const tensor& x, const tensor& w, const std::vector<double>& bias, const std::vector<double>& past) {
   const int64_t batch = x.dims()[0], channels = x.dims()[1], columns = x.dims()[2], taps = w.dims()[2], kept = taps - 1;
@@ -107,7 +107,7 @@ TEST_CASE("AffineGrid refuses sizes that do not fit", "[ops][composed]") {
   CHECK_THROWS_AS(run_op("AffineGrid", 20, {}, {theta, longs({2, 3, int64_t{1} << 40, int64_t{1} << 40})}), error);
 }
 
-TEST_CASE("CausalConvWithState sees what came before, and keeps what comes next", "[ops][composed]") {
+TEST_CASE("CausalConvWithState reads the state before, and keeps the state after", "[ops][composed]") {
   const tensor bias = floats({3}, {1, -2, 0.5f});
   for (const int64_t taps : {1, 2, 4})
     for (const int64_t columns : {1, 3, 6}) {

@@ -31,7 +31,7 @@ std::optional<conformance_case> load_single_node_case(const std::filesystem::pat
 /// Says in words where `actual` differs from `expected` beyond ONNX's tolerance; empty if it does not.
 std::string difference(const tensor& actual, const tensor& expected, double rtol = 1e-3, double atol = 1e-7);
 
-/// Runs a case through its operator's row: an empty text if all outputs agree, else what went wrong. `def` must not
+/// Runs a case through its operator's row; returns an empty text if all outputs agree, else the error. `def` must not
 /// be null.
 std::string run_case(const conformance_case& c, const op_def* def);
 

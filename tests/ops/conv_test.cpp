@@ -68,7 +68,7 @@ TEST_CASE("float16 convolution accumulates in float", "[ops]") {
   CHECK(elements(run_op("Conv", 11, {}, {x, w})[0]) == std::vector<double>{4096});
 }
 
-TEST_CASE("Conv refuses what does not fit", "[ops]") {
+TEST_CASE("Conv refuses operands that do not fit", "[ops]") {
   const tensor x = ramp({1, 2, 3}), w = ramp({1, 2, 2});
   const auto refuses = [&](const attributes& attrs, std::vector<tensor> inputs) {
     CHECK_THROWS_AS(run_op("Conv", 11, attrs, std::move(inputs)), error);

@@ -65,7 +65,7 @@ TEST_CASE("DeformConv gives each offset group its own offsets", "[ops][deform_co
   CHECK(deformed({x, w, offset}, attrs_of({{"offset_group", int64_t{2}}})) == std::vector<double>{0 + 4, 1 + 5, 2 + 0});
 }
 
-TEST_CASE("DeformConv refuses what does not fit", "[ops][deform_conv][E5]") {
+TEST_CASE("DeformConv refuses operands that do not fit", "[ops][deform_conv][E5]") {
   const tensor x = ramp({1, 2, 3, 3}), w = ramp({1, 2, 2, 2}), offset = ramp({1, 8, 2, 2});
   const auto refuses = [](const std::vector<tensor>& inputs, const attributes& attrs, const char* text) {
     CHECK_THROWS_WITH(run_op("DeformConv", 22, attrs, inputs), Contains(text));

@@ -56,7 +56,7 @@ TEST_CASE("Det takes every float type", "[ops][det]") {
   }
 }
 
-TEST_CASE("Det refuses what is not square", "[ops][det]") {
+TEST_CASE("Det refuses matrices that are not square", "[ops][det]") {
   CHECK_THROWS_WITH(det(ramp({2, 3})), Catch::Contains("rows and columns"));
   CHECK_THROWS_WITH(det(ramp({2})), Catch::Contains("rank 1"));
 }

@@ -27,7 +27,7 @@ TEST_CASE("Dropout hands its operand on unless it trains", "[ops][dropout]") {
   CHECK(elements(run_op("Dropout", 7, {}, {x}, 2)[1]) == all);
 }
 
-TEST_CASE("Training drops what the Mersenne Twister of the seed says", "[ops][dropout]") {
+TEST_CASE("Training drops the elements that the seed's Mersenne Twister chooses", "[ops][dropout]") {
   // The numbers that MT19937 gives from seed 0 begin with 0.5488, 0.7152, 0.6028, 0.5449, 0.4237, 0.6459, 0.4376,
   // 0.8918.
   const tensor x = floats({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});

@@ -37,7 +37,7 @@ TEST_CASE("Binary operators broadcast along every axis", "[ops]") {
   CHECK_THROWS_AS(run("Add", 14, {floats({2}, {1, 2}), floats({3}, {1, 2, 3})}), error);
 }
 
-TEST_CASE("Large broadcasts over several threads give what small ones give", "[ops]") {
+TEST_CASE("Large broadcasts over several threads give the same as small ones", "[ops]") {
   const int64_t rows = 700, columns = 301;
   std::vector<float> a(rows * columns), b(rows), expected(rows * columns);
   for (int64_t i = 0; i < rows * columns; ++i)

@@ -66,7 +66,7 @@ TEST_CASE("DFT of any length is the sum that defines it", "[ops][fourier]") {
       }
 }
 
-TEST_CASE("DFT cuts, or appends zeros to, what is not of its length", "[ops][fourier]") {
+TEST_CASE("DFT cuts, or appends zeros to, signals that are not of its length", "[ops][fourier]") {
   const tensor x = some_signal(6, 2);
   for (const int64_t n : {1, 4, 9, 16})
     check_complex(run_op("DFT", 20, {}, {x, tensor::scalar(n), tensor::scalar(int64_t{1})})[0],

@@ -48,7 +48,7 @@ TEST_CASE("GridSample interpolates between elements, and rounds halves to even",
   CHECK(on_line(sampling("cubic"), {0}) == std::vector<double>{2.5});
 }
 
-TEST_CASE("GridSample's padding decides what is outside, whatever the place", "[ops][grid_sample][E5]") {
+TEST_CASE("GridSample's padding decides the values outside, whatever the place", "[ops][grid_sample][E5]") {
   const float far = 1e30f, infinity = INFINITY, none = NAN;
   CHECK(on_line(sampling("linear"), {-1.5f, 2, far, -far, infinity, -infinity, none}) == std::vector<double>(7, 0));
   CHECK(on_line(sampling("nearest"), {-1.5f, 2, far, -infinity, none}) == std::vector<double>(5, 0));
@@ -75,7 +75,7 @@ TEST_CASE("GridSample takes three axes, the last first, and other types", "[ops]
   CHECK(elements(run_op("GridSample", 22, sampling("nearest"), {bytes, places})[0]) == std::vector<double>{20, 0});
 }
 
-TEST_CASE("GridSample refuses what does not fit", "[ops][grid_sample][E5]") {
+TEST_CASE("GridSample refuses operands that do not fit", "[ops][grid_sample][E5]") {
   const tensor x = ramp({1, 1, 4, 4});
   const auto refuses = [](const std::vector<tensor>& inputs, const attributes& attrs, const char* text) {
     CHECK_THROWS_WITH(run_op("GridSample", 20, attrs, inputs), Contains(text));

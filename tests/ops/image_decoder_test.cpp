@@ -119,7 +119,7 @@ TEST_CASE("ImageDecoder refuses images of more pixels than it decodes before it 
   CHECK(thrown_by([&] { decoded(stream); }).code() == errc::invalid_input);
 }
 
-TEST_CASE("ImageDecoder decodes plain JPEG 2000, and refuses what makes OpenJPEG or leptonica go astray",
+TEST_CASE("ImageDecoder decodes plain JPEG 2000, and refuses files that make OpenJPEG or leptonica go astray",
           "[ops][image]") {
   CHECK(elements(decoded(jpeg2000{}.file())) == std::vector<double>(24, 128));
   CHECK(elements(decoded(jpeg2000{.width = 8, .height = 8, .components = 1}.stream() + std::string(60, 0))).size() ==

@@ -43,7 +43,7 @@ TEST_CASE("LinearAttention forgets by decay, by head or by row", "[ops][linear_a
   CHECK(elements(by_row[1])[1] == 16);
 }
 
-TEST_CASE("LinearAttention's delta rules correct what is there, after its decay", "[ops][linear_attention]") {
+TEST_CASE("LinearAttention's delta rules correct the state after its decay", "[ops][linear_attention]") {
   // S = 8 is read as 8 · 2; beta · (v − that) · k is added.
   const tensor q = floats({1, 1, 1}, {1}), k = floats({1, 1, 1}, {2}), v = floats({1, 1, 1}, {10});
   const tensor past = floats({1, 1, 1, 1}, {8}), beta = floats({1, 1, 1}, {0.5f});
@@ -87,7 +87,7 @@ TEST_CASE("LinearAttention of no steps hands the state on, in the state's type",
   CHECK(elements(y[1]) == elements(past));
 }
 
-TEST_CASE("LinearAttention refuses what does not fit", "[ops][linear_attention]") {
+TEST_CASE("LinearAttention refuses operands that do not fit", "[ops][linear_attention]") {
   const tensor x = ramp({1, 2, 4});
   const auto refuses = [](const attributes& attrs, const std::vector<tensor>& inputs, const char* text) {
     CHECK_THROWS_WITH(attend(attrs, inputs), Catch::Contains(text));

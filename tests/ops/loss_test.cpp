@@ -39,7 +39,7 @@ TEST_CASE("NegativeLogLikelihoodLoss reduces as it is asked to", "[ops][loss]") 
   CHECK(nll(reduced("none"), {scores, narrow}) == std::vector<double>{1, 16});
 }
 
-TEST_CASE("What is ignored has neither loss nor weight, whatever class it names", "[ops][loss]") {
+TEST_CASE("An ignored element has neither loss nor weight, whatever class it names", "[ops][loss]") {
   for (const int64_t ignored : {1, -100, 7}) {
     const tensor target = classes({2, 1}, {ignored, 0});
     const auto run = [&](const char* reduction, std::vector<tensor> inputs) {
@@ -102,7 +102,7 @@ TEST_CASE("SoftmaxCrossEntropyLoss is the loss of a LogSoftmax, which is its sec
         std::vector<double>{0});
 }
 
-TEST_CASE("Losses refuse what does not fit", "[ops][loss]") {
+TEST_CASE("Losses refuse operands that do not fit", "[ops][loss]") {
   const tensor target = classes({2, 1}, {1, 2});
   const auto refuses = [](const attributes& attrs, const std::vector<tensor>& inputs, const char* text) {
     for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})

@@ -19,7 +19,7 @@ tensor indices(shape dims, std::vector<int64_t> values) {
 
 } // namespace
 
-TEST_CASE("MaxUnpool puts back what MaxPool took", "[ops][unpool]") {
+TEST_CASE("MaxUnpool puts back the elements that MaxPool took", "[ops][unpool]") {
   const tensor x = floats({2, 1, 2, 4}, {1, 5, 2, 7, 3, 4, 9, 6, -8, -5, -2, -7, -3, -4, -9, -6});
   const attributes attrs = window({2, 2}, {2, 2});
   const auto pooled = run_op("MaxPool", 12, attrs, {x}, 2);
@@ -48,7 +48,7 @@ TEST_CASE("MaxUnpool into a larger output leaves zeros elsewhere", "[ops][unpool
   CHECK(run_op("MaxUnpool", 9, window({2}, {2}), {none, tensor(dtype::int64, {0, 2, 3})})[0].dims() == shape{0, 2, 6});
 }
 
-TEST_CASE("MaxUnpool refuses what does not fit", "[ops][unpool]") {
+TEST_CASE("MaxUnpool refuses operands that do not fit", "[ops][unpool]") {
   const tensor x = floats({1, 1, 2}, {1, 2}), at = indices({1, 1, 2}, {0, 3});
   const auto refuses = [](const attributes& attrs, const std::vector<tensor>& inputs, const char* text) {
     CHECK_THROWS_WITH(run_op("MaxUnpool", 11, attrs, inputs), Catch::Contains(text));

@@ -28,7 +28,7 @@ const dim batch = dim::symbol("batch"), seq = dim::symbol("seq"), past = dim::sy
 
 } // namespace
 
-TEST_CASE("Reshape's -1 is what is left, also of symbolic dims", "[ops]") {
+TEST_CASE("Reshape's -1 is the quotient that is left, also of symbolic dims", "[ops]") {
   graph_builder b(19);
   const auto x = b.input({batch, seq + past, 768});
   CHECK(dims(b, b.inferred("Reshape", {x, b.integers({0, 0, 12, -1})})) ==

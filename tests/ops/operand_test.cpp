@@ -58,7 +58,7 @@ TEST_CASE("the last letters are repeated", "[ops]") {
 TEST_CASE("valid calls are taken", "[ops]") {
   for (const sample_call& c : read_sample_calls(true)) {
     INFO(c.def->domain << "." << c.name);
-    // Of what compositions must know, these calls compute a part.
+    // These calls compute a part of the operands that compositions must know.
     if (c.def->name != "DynamicSlice" && c.def->name != "DecoderMaskedMultiHeadAttention" &&
         c.def->name != "LabelEncoder")
       CHECK(refusal_of(c).empty());

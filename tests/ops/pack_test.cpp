@@ -9,7 +9,7 @@ using namespace troupe;
 
 namespace {
 
-/// 1, 2, 3 … so that zeros of a padding are no element.
+/// 1, 2, 3 … so that zeros of a padding are not elements.
 weight_ptr counting(shape dims, dtype type = dtype::float32) {
   tensor t(type, std::move(dims));
   if (type == dtype::float32)

@@ -22,7 +22,7 @@ TEST_CASE("MaxPool ignores padding, even for negative numbers", "[ops]") {
   CHECK(elements(run_op("MaxPool", 12, attrs, {bytes})[0]) == std::vector<double>{-5, -5, -9});
 }
 
-TEST_CASE("AveragePool counts padding only if asked, and never what is after it", "[ops]") {
+TEST_CASE("AveragePool counts padding only if asked, and never places after it", "[ops]") {
   const auto run = [](int64_t include) {
     const auto attrs = attrs_of({{"kernel_shape", int_list{2}},
                                  {"strides", int_list{2}},

@@ -1,5 +1,5 @@
-// Random numbers: their distributions, what seeds decide, and that the rewrite neither folds nor merges what has none.
-// MaxRoiPool.
+// Random numbers: their distributions, the effect of seeds, and that the rewrite neither folds nor merges nodes that no
+// seed decides. MaxRoiPool.
 #include "ops/run_op.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
@@ -74,7 +74,7 @@ TEST_CASE("Bernoulli and Multinomial choose as often as their operands say", "[o
   CHECK(count[1][2] / 8000 == Approx(0.5).margin(0.03));
 }
 
-TEST_CASE("A seed decides random numbers; without one they are others each time", "[ops][A1]") {
+TEST_CASE("A seed decides random numbers; without one they differ each time", "[ops][A1]") {
   for (const char* op : {"RandomNormal", "RandomUniform"}) {
     const auto of = [&](std::optional<float> seed) {
       attributes attrs = attrs_of({{"shape", std::vector<int64_t>{30}}});

@@ -34,7 +34,7 @@ TEST_CASE("Reorder of large odd shapes loses nothing", "[ops]") {
   CHECK(last.data<int16_t>()[1] == in.data<int16_t>()[45 * 33]);
 }
 
-TEST_CASE("Reorder refuses what has no channels-last form", "[ops]") {
+TEST_CASE("Reorder refuses values that have no channels-last form", "[ops]") {
   const tensor in = tensor::of<float>({2}, std::vector<float>{1, 2});
   attributes a;
   a.set("to", std::string("channels_last"));

@@ -22,7 +22,7 @@ std::vector<double> aligned(const tensor& x, const std::vector<float>& roi, cons
 
 } // namespace
 
-TEST_CASE("RoiAlign's bins are means of what they cover", "[ops][roi_align]") {
+TEST_CASE("RoiAlign's bins are means of the elements that they cover", "[ops][roi_align]") {
   const tensor x = ramp({1, 1, 4, 4}); // linear, so that a mean of samples is the value in the middle
   CHECK(aligned(x, {0, 0, 4, 4}, bins(4, 4, 1)) == elements(x));
   CHECK(aligned(x, {0, 0, 4, 4}, bins(2, 2)) == std::vector<double>{2.5, 4.5, 10.5, 12.5});

@@ -37,7 +37,7 @@ std::string failure(std::string_view op, const std::vector<tensor>& inputs, cons
 
 } // namespace
 
-TEST_CASE("tensors of tensors say what they hold", "[sequence][A6]") {
+TEST_CASE("tensors of tensors name the types that they hold", "[sequence][A6]") {
   CHECK(to_string(sequence_of(dtype::int64)) == "sequence(int64)");
   CHECK(to_string(optional_of(sequence_of(dtype::float16))) == "optional(sequence(float16))");
   CHECK(element_of(optional_of(sequence_of(dtype::string))) == sequence_of(dtype::string));
@@ -165,7 +165,7 @@ TEST_CASE("optionals hold something or nothing", "[sequence][A6]") {
   CHECK_THAT(text_thrown([] { run_op("OptionalHasElement", 17, {}, {ramp({1})}); }), Contains("not supported"));
 }
 
-TEST_CASE("what goes into a sequence is copied, what comes out is not", "[sequence]") {
+TEST_CASE("tensors that go into a sequence are copied, those that come out are not", "[sequence]") {
   tensor source = ramp({2});
   const tensor made = run("", "SequenceConstruct", {source});
   source.mutable_data<float>()[0] = 9;

@@ -40,7 +40,7 @@ TEST_CASE("Pad's modes agree with NumPy, negative pads crop", "[ops]") {
   CHECK_THROWS_AS(call("Pad", {x, ints({3}, {1, 1, 1})}), error);
 }
 
-TEST_CASE("Pad names its axes, and fills with what it is told", "[ops]") {
+TEST_CASE("Pad names its axes, and fills with the value that it is given", "[ops]") {
   const tensor x = reals({2, 2}, {1, 2, 3, 4});
   const tensor y = call("Pad", {x, ints({2}, {1, 0}), tensor::scalar(9.f), ints({1}, {-1})}).at(0);
   CHECK(floats(y) == std::vector<float>{9, 1, 2, 9, 3, 4});

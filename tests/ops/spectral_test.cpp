@@ -88,7 +88,7 @@ TEST_CASE("Mel bands narrower than a bin count that bin", "[ops][spectral]") {
   CHECK(elements(whole) == std::vector<double>{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1}); // all at half the sample rate
 }
 
-TEST_CASE("Windows and mel bands refuse what makes no sense", "[ops][spectral]") {
+TEST_CASE("Windows and mel bands refuse operands that make no sense", "[ops][spectral]") {
   CHECK_THROWS_WITH(window("HannWindow", -1, 1), Catch::Contains("-1 points"));
   CHECK_THROWS_WITH(window("HannWindow", 4, 1, dtype::boolean), Catch::Contains("bool"));
   CHECK_THROWS_WITH(run_op("HannWindow", 17, {}, {longs({4, 4})}), Catch::Contains("2 elements instead of one"));

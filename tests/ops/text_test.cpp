@@ -89,7 +89,7 @@ TEST_CASE("StringNormalizer keeps bytes that are not UTF-8", "[ops][text][E5]") 
   CHECK(words_of(run_op("StringNormalizer", 10, normalizing("UPPER", true), {texts(x)})[0]) == wanted);
 }
 
-TEST_CASE("StringNormalizer refuses what it does not know", "[ops][text][E5]") {
+TEST_CASE("StringNormalizer refuses unknown actions and other dims", "[ops][text][E5]") {
   CHECK_THROWS_WITH(run_op("StringNormalizer", 10, normalizing("TITLE", true), {texts({"a"})}), Contains("'TITLE'"));
   CHECK_THROWS_WITH(run_op("StringNormalizer", 10, {}, {texts({2, 1}, {"a", "b"})}), Contains("rows of strings"));
   CHECK_THROWS_WITH(run_op("StringNormalizer", 10, {}, {texts({}, {"a"})}), Contains("[1, C] is needed"));

@@ -36,7 +36,7 @@ TEST_CASE("TfIdfVectorizer counts n-grams of each length and distance", "[ops][t
   CHECK(counted(pool("TF", 1, 2, INT64_MAX), {}) == std::vector<double>{0, 0, 0, 0});
 }
 
-TEST_CASE("TfIdfVectorizer weighs what is there, or how often", "[ops][tf_idf]") {
+TEST_CASE("TfIdfVectorizer weighs whether a word is there, or how often", "[ops][tf_idf]") {
   const std::vector<float> weights{10, 20, 30, 40}; // in the pool's order
   CHECK(counted(pool("IDF", 1, 2, 0, weights), {2, 2, 2}) == std::vector<double>{40, 0, 20, 0});
   CHECK(counted(pool("TFIDF", 1, 2, 0, weights), {2, 2, 2}) == std::vector<double>{80, 0, 60, 0});

@@ -23,7 +23,7 @@ float converted(float x) {
 
 } // namespace
 
-TEST_CASE("ToFloat16 keeps finite what is finite", "[ops]") {
+TEST_CASE("ToFloat16 keeps finite elements finite", "[ops]") {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   CHECK(converted(1.5f) == 1.5f);
   CHECK(converted(-3.4e38f) == -65504);

@@ -119,7 +119,7 @@ TEST_CASE("FlexAttention without modifiers is attention", "[rewrite][ops][A1]") 
   }
 }
 
-TEST_CASE("FlexAttention's scores and weights are what its modifiers make of them", "[rewrite][ops][A1]") {
+TEST_CASE("FlexAttention's scores and weights are the results of its modifiers", "[rewrite][ops][A1]") {
   for (const int64_t kv_heads : {4, 2}) {
     const flex_sizes s{.kv_heads = kv_heads};
     const auto in = operands(s);

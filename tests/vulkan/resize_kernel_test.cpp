@@ -53,7 +53,7 @@ TEST_CASE("GPU resize by interpolation", "[vulkan][slow]") {
   check_gpu_kernels(by_scales(modes("linear", "half_pixel"), random_floats({1, 2, 3, 4, 5}, 2), {1, 1, 2, 2, 2}));
 }
 
-TEST_CASE("GPU resize with antialias, weights without what is outside, regions", "[vulkan]") {
+TEST_CASE("GPU resize with antialias, weights without places outside, regions", "[vulkan]") {
   const std::vector<float> all_scales[] = {{1, 1, 2, 2}, {1, 1, 0.6f, 0.3f}, {1, 2, 1, 1.7f}};
   for (const char* mode : {"linear", "cubic"})
     for (const char* option : {"antialias", "exclude_outside"})
