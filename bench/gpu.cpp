@@ -29,7 +29,7 @@ void bench_latency(engine& e) {
   fmt::print("chained Adds, fusion off     {:8.2f} us an op\n", (thousand - hundred) / 900);
 }
 
-/// What a run costs beside its kernels if its input or output is as large as an image.
+/// Prints the cost of a run beside its kernels if its input or output is as large as an image.
 void bench_image(engine& e) {
   const shape dims{1, 3, 224, 224};
   model_builder m;
@@ -125,7 +125,7 @@ double time_alone(queue_choice gpu) {
   return time_runs(gpu.load(finish(m, outputs)), inputs, 20) * 1e-3;
 }
 
-/// What separate queues for copies gain.
+/// Prints the gain of separate queues for copies.
 void bench_overlap(const std::shared_ptr<const vulkan::instance>& gpus) {
   const auto compare = [&](const char* what, double (*time)(queue_choice)) {
     const double one = time({gpus, vulkan::lane_queues::one}), several = time({gpus, vulkan::lane_queues::own});

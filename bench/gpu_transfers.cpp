@@ -20,7 +20,7 @@ variable first_elements(model_builder& m, variable x) {
   return m.call("Slice", {x, m.constant(tensor::of<int64_t>({1}, zero)), m.constant(tensor::of<int64_t>({1}, ten))});
 }
 
-/// What the machine allows: a value comes down from GPU 0 while another one goes up to GPU 1, neither waiting for the
+/// The machine's limit: a value comes down from GPU 0 while another one goes up to GPU 1, neither waiting for the
 /// other.
 void bench_copies(engine& e, int64_t bytes) {
   const auto one_gpu = [&](size_t device) {
@@ -50,7 +50,7 @@ void bench_transfer(engine& e, int64_t bytes, bool both) {
   if (both)
     large.push_back(large_value(m, x, bytes / 4));
   if (both)
-    std::swap(large[0], large[1]); // the first GPU reads what the second one made
+    std::swap(large[0], large[1]); // the first GPU reads the value that the second one made
   for (variable v : large)
     outputs.push_back(first_elements(m, v));
   const session model = e.load(finish(m, outputs), {.policy = placement_policy::round_robin, .fuse = false});

@@ -260,7 +260,7 @@ public:
   const std::vector<double>& result() const { return result_; }
 
 private:
-  /// Returns what the longest node took, in microseconds: layouts may be changed before and after it.
+  /// Returns the time of the longest node, in microseconds: layouts may be changed before and after it.
   double longest_node(const measured_call& call) {
     heater_.run({{"x", tensor::scalar(1.f)}});
     const run_result result = model_->run(call.inputs, {.trace = true});

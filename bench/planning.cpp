@@ -27,7 +27,7 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-/// Large GPUs, and a CPU for what they cannot run.
+/// Large GPUs, and a CPU for nodes that they cannot run.
 std::vector<device_info> devices(size_t gpus) {
   device_info gpu{.name = "gpu", .kind = device_kind::vulkan, .memory_bytes = int64_t{140} << 30, .host_memory = false};
   gpu.gpu = gpu_features{.max_group_size = 1024,

@@ -1,4 +1,4 @@
-// Names of contents: an attacker who wants another content under the same name does not find one.
+// Names of contents: an attacker that wants another content under the same name does not find one.
 #include "base/content_hasher.hpp"
 #include "graph/weight.hpp"
 #include "support/catch.hpp"
@@ -35,7 +35,7 @@ constexpr uint8_t secret[] = {
     0x95, 0x16, 0x04, 0x28, 0xaf, 0xd7, 0xfb, 0xca, 0xbb, 0x4b, 0x40, 0x7e};
 constexpr uint64_t low = 0xffffffff;
 
-/// Returns what the first stripes of a block add to accumulator `i`.
+/// Returns the sum that the first stripes of a block add to accumulator `i`.
 uint64_t sum_of(const bytes& data, size_t i, size_t stripes) {
   uint64_t sum = 0;
   for (size_t s = 0; s < stripes; ++s) {

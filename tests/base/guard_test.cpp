@@ -16,7 +16,7 @@ TEST_CASE("lack of memory leaves a public door as an error that says where", "[b
   CHECK(endless.code() == errc::out_of_memory);
 }
 
-TEST_CASE("errors keep their kind, and what is not an error passes", "[base][limits]") {
+TEST_CASE("errors keep their kind, and other exceptions pass", "[base][limits]") {
   CHECK(guarded("here", [] { return 7; }) == 7);
   const error refused = thrown_by([] { guarded("here", [] { fail(errc::io, "cannot read"); }); });
   CHECK(refused.code() == errc::io);

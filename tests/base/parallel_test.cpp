@@ -89,7 +89,7 @@ TEST_CASE("loops of several threads at once cover everything once", "[base]") {
 }
 
 TEST_CASE("the thread that calls a loop does all of it if no other comes", "[base]") {
-  // Helpers that sleep in their first range cannot hold up what they have not taken.
+  // Helpers that sleep in their first range cannot hold up ranges that they have not taken.
   const auto caller = std::this_thread::get_id();
   const thread_limit limit(4);
   std::atomic<int> by_caller{0}, helpers{0};
@@ -151,7 +151,7 @@ TEST_CASE("a copy says how many bytes it has copied, in order and at last all", 
   }
 }
 
-TEST_CASE("a copy ends with what its caller throws, and the next one copies everything", "[base]") {
+TEST_CASE("a copy ends with the exception of its caller, and the next one copies everything", "[base]") {
   std::vector<unsigned char> from(5'000'003, 7), to(from.size());
   const auto copy = [&](int64_t fails_at) {
     parallel_copy(to.data(), from.data(), static_cast<int64_t>(from.size()), [&](int64_t n) {

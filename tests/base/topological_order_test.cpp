@@ -14,7 +14,7 @@ TEST_CASE("the lowest vertex that may come next does", "[D4]") {
   CHECK(topological_order(3, edge_list{{0, 2}, {0, 2}}) == std::vector<uint32_t>{0, 1, 2});
 }
 
-TEST_CASE("what is on a cycle or after it is missing", "[D4][D8]") {
+TEST_CASE("nodes on a cycle or after it are missing", "[D4][D8]") {
   CHECK(topological_order(5, edge_list{{0, 1}, {1, 2}, {2, 1}, {2, 3}}) == std::vector<uint32_t>{0, 4});
   CHECK(topological_order(2, edge_list{{1, 1}}) == std::vector<uint32_t>{0});
 }

@@ -27,7 +27,7 @@ std::string with(const std::string& members) {
 
 } // namespace
 
-TEST_CASE("an experiment lists what is combined", "[experiment]") {
+TEST_CASE("an experiment lists the values that are combined", "[experiment]") {
   const experiment e = parse(R"({
     "troupe_experiment": 1, "name": "policies",
     "models": ["a.onnx", {"file": "/models/b.onnx", "dims": {"seq": 128}}],
@@ -91,7 +91,7 @@ TEST_CASE("settings that a strategy does not tell apart are one setting", "[expe
   CHECK(e.settings[2].policy == placement_policy::dmda);
 }
 
-TEST_CASE("a wrong experiment is refused with the place and what is allowed", "[experiment]") {
+TEST_CASE("a wrong experiment is refused with the place and the allowed values", "[experiment]") {
   const auto refused = [](const std::string& text, const std::string& place, const std::string& why) {
     INFO(text);
     CHECK_THROWS_WITH(parse(text), Contains("exp.json: " + place) && Contains(why));

@@ -1,4 +1,4 @@
-// Results made up for tests: a model on one target, three policies, and what their runs took.
+// Results made up for tests: a model on one target, three policies, and the times of their runs.
 #pragma once
 
 #include "experiments/results.hpp"

@@ -16,14 +16,14 @@ struct inline_limits {
 
 class inline_session {
 public:
-  /// Plans on `cpus` CPU devices. Throws what `engine::load` throws.
+  /// Plans on `cpus` CPU devices. Throws the errors of `engine::load`.
   inline_session(graph source, session_options options, size_t cpus = 1, const inline_limits& limits = {});
   ~inline_session();
 
   const std::vector<value_info>& inputs() const { return model_->inputs; }
 
-  /// Returns the outputs in the model's order. Throws what `session::run` throws; `errc::timeout` if the work is beyond
-  /// the limit.
+  /// Returns the outputs in the model's order. Throws the errors of `session::run`; `errc::timeout` if the work is
+  /// beyond the limit.
   std::vector<tensor> run(named_tensors inputs);
 
 private:

@@ -6,7 +6,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("attributes are found by name, or are what is said otherwise", "[graph]") {
+TEST_CASE("attributes are found by name, or have the default that is given", "[graph]") {
   attributes attrs;
   attrs.set("axis", int64_t{-1});
   attrs.set("alpha", 0.5f);

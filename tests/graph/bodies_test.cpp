@@ -8,7 +8,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// A body with `formal` inputs of its own and `captured` values.
+/// A body with `formal` inputs and `captured` values.
 graph_ptr make_body(size_t formal, size_t captured, size_t nodes = 1) {
   graph g;
   for (size_t i = 0; i < formal + captured; ++i) {

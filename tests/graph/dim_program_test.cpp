@@ -1,4 +1,4 @@
-// Programs of dims give what the dims evaluate to.
+// Programs of dims give the values of the dims.
 #include "graph/dim_program.hpp"
 
 #include "support/catch.hpp"
@@ -21,7 +21,7 @@ std::vector<int64_t> in_order(const dim_program& p, const bindings& values) {
 
 } // namespace
 
-TEST_CASE("a program gives what its dims evaluate to, run after run", "[graph][D3]") {
+TEST_CASE("a program gives the values of its dims, run after run", "[graph][D3]") {
   const std::vector<dim> dims{7,
                               batch,
                               seq + past,

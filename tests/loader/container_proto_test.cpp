@@ -45,7 +45,7 @@ TEST_CASE("sequences and optionals are read as they were written", "[loader][seq
 TEST_CASE("bytes that are not serialized sequences", "[loader][sequence]") {
   const std::string good = make_pb("s", tensor::sequence(dtype::float32, {floats({1, 2})}));
   for (size_t size = 4; size < good.size(); ++size) // the name is whole
-    if (size != 5)                                  // so is what it holds: an empty sequence
+    if (size != 5)                                  // so is the kind of its elements: an empty sequence
       CHECK_THAT(refusal(good.substr(0, size), floats_sequence), Contains("invalid_model"));
   CHECK_THAT(refusal(good, sequence_of(dtype::int64)),
              Contains("element 0 is float32, in what should be a sequence(int64)"));
@@ -59,7 +59,7 @@ TEST_CASE("bytes that are not serialized sequences", "[loader][sequence]") {
   std::string many;
   for (int i = 0; i < (1 << 20) + 1; ++i)
     many += std::string("\x10\x01", 2);
-  CHECK(refusal(many, floats_sequence) == ""); // numbers that say what it holds
+  CHECK(refusal(many, floats_sequence) == ""); // numbers that give the kind of elements
   for (int i = 0; i < (1 << 20) + 1; ++i)
     many += std::string("\x0a\x00", 2);
   CHECK_THAT(refusal(many, floats_sequence), Contains("more than 1048576 tensors"));

@@ -182,7 +182,7 @@ TEST_CASE("an initializer that is also an input can be given by the caller", "[l
     const auto sum = [&](named_tensors inputs) { return values_of(s.run(std::move(inputs)).outputs.at("y")); };
     CHECK(sum({{"x", x}}) == std::vector<float>{11, 22});
     CHECK(sum({{"x", x}, {"w", floats({2}, {1, 1})}}) == std::vector<float>{2, 3});
-    CHECK(sum({{"x", x}, {"w", floats({1}, {5})}}) == std::vector<float>{6, 7}); // n is what it is given
+    CHECK(sum({{"x", x}, {"w", floats({1}, {5})}}) == std::vector<float>{6, 7}); // n is the given size
     CHECK(sum({{"x", x}}) == std::vector<float>{11, 22});
     CHECK_THAT(error_of([&] { sum({{"x", x}, {"w", tensor(dtype::int32, {2})}}); }), Contains("'w' is int32"));
     CHECK_THAT(error_of([&] { sum({{"x", x}, {"w", floats({1, 2}, {5, 6})}}); }), Contains("'w' has shape [1, 2]"));
@@ -190,7 +190,7 @@ TEST_CASE("an initializer that is also an input can be given by the caller", "[l
   }
 }
 
-TEST_CASE("what a body captures is what the caller gives instead of an initializer", "[loader]") {
+TEST_CASE("a body captures the value that the caller gives instead of an initializer", "[loader]") {
   auto m = sum_with_initializer();
   auto& g = *m.mutable_graph();
   set_tensor_type(*g.add_input(), "w", {"n"});

@@ -15,7 +15,7 @@ void add_field(google::protobuf::Message& message, int number, const std::string
 
 } // namespace
 
-TEST_CASE("what a file says of devices, sharding and stages is found, in bodies too", "[loader]") {
+TEST_CASE("a file's devices, sharding and stages are found, in bodies too", "[loader]") {
   const scratch_folder folder;
   auto m = relu_model();
   const auto facts = [&] { return read_facts(folder.write("m.onnx", m.SerializeAsString())); };

@@ -164,7 +164,7 @@ TEST_CASE("malformed functions and calls", "[loader]") {
 }
 
 TEST_CASE("bodies capture values of the enclosing graph, and constants as constants", "[loader]") {
-  // No table row is needed for the owner of a body: the loader is not asked to know what the attribute is for.
+  // No table row is needed for the owner of a body: the loader need not know the attribute's meaning.
   auto m = relu_model();
   auto& outer = *m.mutable_graph();
   *outer.add_initializer() = raw_floats("w", {1}, {4});

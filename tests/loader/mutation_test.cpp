@@ -28,7 +28,7 @@ int64_t mapped_bytes() {
   return pages * 4096;
 }
 
-/// Limits the address space to what is mapped now and `extra` bytes, as long as it lives. Sanitizers reserve terabytes:
+/// Limits the address space to the mapped memory and `extra` bytes, as long as it lives. Sanitizers reserve terabytes:
 /// there the allocator's own limit has to do.
 class memory_limit {
 public:
@@ -174,7 +174,7 @@ TEST_CASE("a product whose inner dims do not fit is refused when they are known"
       const std::vector<float> ones(static_cast<size_t>(rows * depth), 1);
       return s.run({{"x", tensor::of<float>({rows, depth}, ones)}}).outputs.at("z").values<float>()[0];
     };
-    for (int64_t rows : {1, 64}) { // few and many rows have kernels of their own
+    for (int64_t rows : {1, 64}) { // few and many rows have different kernels
       CHECK(run(rows, 3) == 3);
       CHECK(error_of([&] { run(rows, 5); }) != "");
       CHECK(error_of([&] { run(rows, 2); }) != "");

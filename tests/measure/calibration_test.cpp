@@ -67,7 +67,7 @@ std::vector<probe_times> run_on(const figures& f, bool host_memory, const probe&
   }
   if (!p.reachable_inputs)
     t.wall_s += bytes_of(g, g.inputs) / f.input_bytes_per_s;
-  const probe_times slow{1, 1, 1}, none{}; // what is at the ends does not count
+  const probe_times slow{1, 1, 1}, none{}; // times at the ends do not count
   return {t, slow, t, t, none};
 }
 

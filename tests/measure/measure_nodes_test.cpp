@@ -63,13 +63,13 @@ std::vector<double> seconds_of(const measured_nodes& nodes) {
 
 } // namespace
 
-TEST_CASE("nodes share what an untraced run took, and predictions then say the same", "[measure][cost][A14]") {
+TEST_CASE("nodes share the time of an untraced run, and predictions then give the same", "[measure][cost][A14]") {
   const auto g = chain({10, 20, 30});
   std::vector<device_info> devices = one_gpu();
   const auto p = make_plan(g, devices, {});
   const std::vector<shape> dims = dims_of(p);
   REQUIRE(predict(*p, dims).busy_s.at(0) == Approx(3 * 0.5 + 2));
-  // 12 s untraced, of which two barriers take 2: what was traced as 20 s took 10.
+  // 12 s untraced, of which two barriers take 2: the nodes that were traced as 20 s took 10.
   const std::vector<traced_run> runs{run_of(p, {4, 6, 10})};
   const measured_nodes nodes = measure_nodes({runs, dims, 12}, "vulkan:0");
   CHECK(seconds_of(nodes) == std::vector<double>{2, 3, 5});

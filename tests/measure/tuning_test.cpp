@@ -116,7 +116,7 @@ TEST_CASE("kernels that are wrong only together are not chosen", "[measure][C11]
   CHECK(slower.calls[0].seconds == slower.calls[0].usual_s);
 }
 
-TEST_CASE("of what is faster alone, that is chosen which makes the model faster", "[measure][C11]") {
+TEST_CASE("of kernels that are faster alone, the one is chosen that makes the model faster", "[measure][C11]") {
   made_up_model m{{{10, 5}, {10, 5}, {10, 5}, {10, 5}, {10, 20}}};
   m.costs = {{2, 100}}; // it keeps others from running beside it
   const tuning found = m.tune_all();
@@ -131,7 +131,7 @@ TEST_CASE("of what is faster alone, that is chosen which makes the model faster"
   CHECK(none.usual_run_s == 0);
 }
 
-TEST_CASE("tuning ends with its time, and what was found by then counts", "[measure][C11]") {
+TEST_CASE("tuning ends with its time, and choices found by then count", "[measure][C11]") {
   made_up_model m{{{10, 8, 5}, {10, 11}}};
   const tuning found = m.tune_all(1);
   CHECK(found.rounds == 1);

@@ -124,7 +124,7 @@ TEST_CASE("a device that is too slow to help", "[monitor][C9]") {
 TEST_CASE("devices that wait for each other", "[monitor][C9]") {
   const auto found = find_bottlenecks(made_run(chain(at(6, 4), cpus(2))));
   const finding f = only(found, "taking_turns");
-  CHECK(f.gain == Approx(0.4)); // the first device's 60 ms of 100 are what each of many requests takes
+  CHECK(f.gain == Approx(0.4)); // each of many requests takes the first device's 60 ms of 100
   CHECK_THAT(f.advice, Contains("--strategy pipeline"));
   CHECK(found.size() == 1);
 }

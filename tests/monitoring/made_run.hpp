@@ -1,4 +1,4 @@
-// Traces of runs that never took place: a plan, and what each of its parts takes.
+// Traces of runs that never took place: a plan, and the times of its parts.
 #pragma once
 
 #include "plan/graphs.hpp"

@@ -51,7 +51,7 @@ graph a_choice() {
 
 } // namespace
 
-TEST_CASE("control flow waits for its condition and for what its bodies read, its readers for it",
+TEST_CASE("control flow waits for its condition and for values that its bodies read, its readers for it",
           "[engine][control][C5]") {
   for (const size_t devices : {1, 3}) {
     engine e({.devices = {fmt::format("null*{}", devices)}});
@@ -133,7 +133,7 @@ TEST_CASE("a circle is reported by the nodes on it, not by those that wait for i
   }
 }
 
-TEST_CASE("a circle through what a body reads is one", "[plan][control][C5][D8]") {
+TEST_CASE("a circle through a value that a body reads is one", "[plan][control][C5][D8]") {
   graph_builder b;
   const value_id x = b.input("x", {4});
   const value_id a = b.op("Add", {x, x}, {}, "a");

@@ -53,7 +53,7 @@ inline std::vector<device_info> gpus(size_t count) {
   return devices;
 }
 
-/// GPUs, and a CPU for what they cannot run.
+/// GPUs, and a CPU for nodes that they cannot run.
 inline std::vector<device_info> gpus_and_fallback(size_t count) {
   std::vector<device_info> devices = gpus(count);
   devices.push_back(cpus(1)[0]);

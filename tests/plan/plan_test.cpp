@@ -32,7 +32,7 @@ TEST_CASE("a chain on one device is one chunk with reused memory", "[plan][A2][A
   CHECK(p->chunks[0].produces_outputs);
   const auto bound = bind_segment(p, 0, {{"batch", 3}});
   CHECK(bound->dims[v] == shape{3, 64});
-  // Four inner values of 768 bytes, two live at a time; input and output keep bytes of their own.
+  // Four inner values of 768 bytes, two live at a time; input and output have separate bytes.
   CHECK(bound->layout->memory[0].arena_bytes == 2 * 768);
   CHECK(bound->layout->memory[0].bytes_without_reuse == 4 * 768);
   CHECK(bound->layout->memory[0].transfer_bytes == 2 * 768);

@@ -199,7 +199,7 @@ std::vector<std::pair<device_index, std::set<std::string>>> chunk_names(const pl
   return chunks;
 }
 
-/// Moves a random run of a random chunk's nodes into a chunk of its own or into another one.
+/// Moves a random run of a random chunk's nodes into a new chunk or into another one.
 void edit_randomly(generator& random, nlohmann::json& saved) {
   auto& chunks = saved["chunks"];
   const size_t from = below(random, chunks.size());

@@ -162,7 +162,7 @@ TEST_CASE("a saved plan may nest as deep as it likes", "[plan][B1][D8]") {
   CHECK_THAT(refused(nested), Contains("the file"));
 }
 
-TEST_CASE("a plan of another model is refused with what differs", "[plan][B1]") {
+TEST_CASE("a plan of another model is refused with the differences", "[plan][B1]") {
   const json saved = saved_json(two_chains(), cpus(2));
   CHECK_THAT(
       refusal(two_chains(in_place_op), cpus(2), saved),

@@ -18,7 +18,7 @@ plan good_plan(const std::vector<device_info>& devices = cpus(2)) {
   return *make_plan(b.done({b.node(plain_op, {d, a}, {4})}), devices, {placement_policy::round_robin});
 }
 
-/// Returns what `verify` says of the plan after `breaking`.
+/// Returns the defect that `verify` finds in the plan after `breaking`.
 std::string defect(const std::function<void(plan&)>& breaking, const std::vector<device_info>& devices = cpus(2)) {
   plan p = good_plan(devices);
   verify(p);

@@ -112,7 +112,7 @@ TEST_CASE("a plan's key follows everything it depends on", "[plan][A10]") {
   CHECK(base != key([](graph&, devices_t&, plan_options& o) { o.values_stay = true; }));
 }
 
-TEST_CASE("the plan cache forgets what was used longest ago", "[plan][A1][E6]") {
+TEST_CASE("the plan cache forgets the plan that was used longest ago", "[plan][A1][E6]") {
   plan_cache<int> cache(2);
   const auto key = [](uint64_t i) { return hash128{0, i}; };
   CHECK(cache.find(key(1)) == nullptr);

@@ -1,5 +1,5 @@
-// Every operator with a dim that the run's inputs contradict: an error that names the node, or what the reference
-// kernel computes; never another answer, and never memory that is not the operands'.
+// Every operator with a dim that the run's inputs contradict: an error that names the node, or the result of the
+// reference kernel; never another answer, and never memory that is not the operands'.
 #include "actors/engine_access.hpp"
 #include "ops/evaluate.hpp"
 #include "support/catch.hpp"

@@ -120,7 +120,7 @@ TEST_CASE("spilling works wherever there is room, on random chains and limits", 
     const int64_t elements = 16 << random() % 6;
     const auto g = weighted_chain(length, elements);
     std::vector<device_info> devices = gpus_and_fallback(1 + random() % 3);
-    // Room for all weights, with what is live added on every device and a little more.
+    // Room for all weights, with the live values added on every device and a little more.
     const int64_t share = (length * 1024) / static_cast<int64_t>(devices.size()) + 8 * elements * 4 + 4 * 1024;
     for (device_info& d : devices)
       d.memory_bytes = share;
@@ -141,7 +141,7 @@ TEST_CASE("spilling works wherever there is room, on random chains and limits", 
   CHECK(spilled > 150);
 }
 
-TEST_CASE("every segment whose dims are known fits, beside what is taken", "[plan][B3][D3]") {
+TEST_CASE("every segment whose dims are known fits, beside memory that is taken", "[plan][B3][D3]") {
   // Little before the data-dependent dim, a chain with weights after it.
   graph_builder b;
   value_id v = b.data_dependent(plain_op, {b.input({4})});

@@ -241,7 +241,7 @@ TEST_CASE("a composition in the body of a Loop is asked in each execution", "[pl
   CHECK_THAT(why.what(), Contains("GatedAdd 'GatedAdd_call'") && Contains("y and x"));
 }
 
-TEST_CASE("attention that a model modifies asks for what it did before it was taken apart", "[plan]") {
+TEST_CASE("attention that a model modifies asks the same questions as before it was taken apart", "[plan]") {
   graph_builder b(26);
   b.g.opsets["ai.onnx.preview"] = 1;
   const value_id q = b.input("q", {n, 2, 3, 8}), k = b.input("k", {m, 2, 5, 8}), v = b.input("v", {m, 2, 5, 8});
@@ -260,7 +260,7 @@ TEST_CASE("attention that a model modifies asks for what it did before it was ta
   CHECK_THAT(why.what(), Contains("FlexAttention 'flex'") && Contains("batch") && Contains("'k' [1, 2, 5, 8]"));
 }
 
-TEST_CASE("what compositions asked is part of a program's hash, but not of its structure", "[plan]") {
+TEST_CASE("questions of compositions are part of a program's hash, but not of its structure", "[plan]") {
   graph_builder b;
   b.output(gated_add(b, b.input("x", {n, 4}), b.input("y", {m, 4}), b.input("gate", {n, 1}), "call"));
   const graph asks = rewrite(b.g, {});

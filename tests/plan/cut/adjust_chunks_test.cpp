@@ -56,7 +56,7 @@ TEST_CASE("a chunk is cut if read-back hides behind work", "[plan][E7][C7]") {
   CHECK(mentions_boundaries(*p));
   // Launch cost: one more submission takes longer than the time that it hides.
   CHECK(chunk_count(early_output(5, large), slow_gpu(3, 3.5)) == 1);
-  // Density: too little work to hide behind.
+  // Density: too little work to hide a read-back.
   CHECK(chunk_count(early_output(5, large), slow_gpu(3, 0.5, 0.001)) == 1);
   // Read-back volume.
   CHECK(chunk_count(early_output(5, 1000), slow_gpu(3, 0)) == 1);
@@ -137,8 +137,8 @@ TEST_CASE("chunks are not joined across what waits for the first and is awaited 
 }
 
 TEST_CASE("chunks are joined for the least gain if no chunk waits longer", "[plan][A14]") {
-  // The second device needs what the first one makes first, and what it makes last. A third one, if it is not so
-  // (`both`), needs the first alone.
+  // The second device needs the first value that the first one makes, and the last one. A third one, if it is not so
+  // (`both`), needs the first value alone.
   const auto model = [](bool both, std::vector<placement_pin>& pins) {
     graph_builder b;
     const value_id first = b.node(plain_op, {b.input({4})}, {4});

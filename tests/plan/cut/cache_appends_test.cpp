@@ -36,7 +36,7 @@ TEST_CASE("a decoder's caches may grow in place on a GPU", "[plan]") {
   }
 }
 
-TEST_CASE("caches of the host's memory, of several chunks, or read by others do not grow in place", "[plan]") {
+TEST_CASE("caches of the host's memory, of several chunks, or read by other nodes do not grow in place", "[plan]") {
   CHECK(find_cache_appends(*planned(test::cached_decoder(), cpus(1))).empty());
   CHECK(
       find_cache_appends(*planned(test::cached_decoder(), gpus(2), {.policy = placement_policy::round_robin})).empty());

@@ -188,7 +188,7 @@ TEST_CASE("a part that others need, or that is no part of rows, keeps the Concat
   CHECK(count(plainly, {plain}) == 0);
 }
 
-TEST_CASE("sizes of parts that depend on the binding are no places", "[plan]") {
+TEST_CASE("sizes of parts that depend on the binding are not places", "[plan]") {
   net n;
   const value_id a = n.input({2, batch, 8}), b = n.input({2, 8, batch});
   const value_id c = n.inferred("MatMul", {a, b}), d = n.product(a, 8, 4);
@@ -207,7 +207,7 @@ TEST_CASE("a plan says which values are parts", "[plan]") {
   CHECK(flow_of(*p, p->program->values[concat.inputs[0]].name).storage == concat.outputs[0]);
 }
 
-TEST_CASE("parts that somebody else uses, or that are not made beside their Concat, are found", "[plan][A12]") {
+TEST_CASE("parts that another node uses, or that are not made beside their Concat, are found", "[plan][A12]") {
   net n;
   const value_id x = n.conv(n.image(), 8, 4);
   const auto good = planned(n, {n.conv(n.concat({n.conv(x, 4, 4), n.conv(x, 4, 4, 3)}), 8, 3)});

@@ -63,7 +63,7 @@ TEST_CASE("a plan with peers is the same on another host", "[plan][peers][wire]"
   CHECK_THROWS_WITH(verify(moved), Contains("is host_block, but its ends need peer"));
 }
 
-TEST_CASE("a chunk on a peer is ready when what it reads has been sent", "[plan][peers]") {
+TEST_CASE("a chunk on a peer is ready when the chunks that it reads have been sent", "[plan][peers]") {
   const auto p = to_and_fro(peers(2));
   std::vector<chunk_id> ready;
   ready_set set(*p);

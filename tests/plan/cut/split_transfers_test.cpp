@@ -98,5 +98,5 @@ TEST_CASE("a value that two GPUs read is cut once", "[plan][A8][B4]") {
   const auto is_slice = [](const node& n) { return n.op_type == "Slice"; };
   CHECK(std::count_if(p->program->nodes.begin(), p->program->nodes.end(), is_slice) == 4);
   CHECK(uploads_of(*p, 1) == 4);
-  CHECK(uploads_of(*p, 2) == 4 + 1); // and what device 1 made
+  CHECK(uploads_of(*p, 2) == 4 + 1); // and the value that device 1 made
 }

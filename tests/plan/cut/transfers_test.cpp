@@ -1,4 +1,4 @@
-// What moves in a plan, from where to where, and how.
+// The values that move in a plan, from where to where, and how.
 #include "plan/graphs.hpp"
 #include "plan/show/print.hpp"
 #include "rewrite/rewrite.hpp"
@@ -55,7 +55,8 @@ TEST_CASE("values move directly, or through a host block if a GPU is at an end",
                                           "x: caller → vulkan:0, host_block"});
 }
 
-TEST_CASE("what a later segment reads comes from the chunk that made it; shapes go to the caller", "[plan][C6]") {
+TEST_CASE("a value that a later segment reads comes from the chunk that made it; shapes go to the caller",
+          "[plan][C6]") {
   graph_builder b;
   const value_id in = b.input({4});
   const value_id found = b.data_dependent(plain_op, {in});

@@ -74,7 +74,7 @@ TEST_CASE("hazards are read after write, write after read, write after write", "
   a.end_item();
   a.add_write(0); // item 2 overwrites it: after 0 and 1
   a.end_item();
-  a.add_read(0); // item 3 reads what 2 wrote, and updates it
+  a.add_read(0); // item 3 reads the value that 2 wrote, and updates it
   a.add_write(0);
   a.end_item();
   a.add_read(1); // item 4 has nothing to do with them
@@ -136,7 +136,7 @@ TEST_CASE("a chunk's waves see through views", "[plan][E1]") {
   CHECK(out.wave_of[3] == 1);
 }
 
-TEST_CASE("chunks of GPUs are ordered by wave, views after what makes their bytes", "[plan][E1][E3]") {
+TEST_CASE("chunks of GPUs are ordered by wave, views after the nodes that make their bytes", "[plan][E1][E3]") {
   graph_builder b;
   const value_id in = b.input({4});
   const value_id first = b.node(plain_op, {in}, {4});            // 0
@@ -189,7 +189,7 @@ TEST_CASE("values of one wave never share bytes, and none are reused within it",
   CHECK(bound->layout->memory[0].offset[end] == bound->layout->memory[0].offset[in]);
 }
 
-TEST_CASE("the verifiers see what a wrong plan does", "[plan][A12]") {
+TEST_CASE("the verifiers find the fault of a wrong plan", "[plan][A12]") {
   graph_builder b;
   const value_id in = b.input({512});
   const value_id a = b.node(plain_op, {in}, {512});

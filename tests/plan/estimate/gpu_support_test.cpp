@@ -49,7 +49,7 @@ TEST_CASE("operators are asked with representative dims and known elements", "[p
   CHECK(obstacle(b, 2) == gpu_obstacle::no_kernel);
 }
 
-TEST_CASE("what a GPU cannot run is told apart", "[plan]") {
+TEST_CASE("nodes that a GPU cannot run are told apart", "[plan]") {
   const op_def &throwing = gpu_op(plain_op, throwing_launch), &float16 = gpu_op(plain_op, only_float16);
   graph_builder b;
   const value_id in = b.input({4});

@@ -8,7 +8,7 @@ using namespace troupe::testing;
 
 namespace {
 
-/// Devices on which everything but what a test sets is free.
+/// Devices on which everything is free unless a test sets it.
 std::vector<device_info> free_devices(std::vector<device_info> devices) {
   for (device_info& d : devices) {
     d.profile.memory_bytes_per_s = 1e18;
@@ -73,7 +73,7 @@ TEST_CASE("threads that slept are woken for a chunk", "[plan][cost]") {
   CHECK(predicted(make_plan(g, devices, {placement_policy::round_robin})).makespan_s == Approx(3e-5 + 2 * 0.25));
 }
 
-TEST_CASE("devices that share a GPU take longer while both have work, by a quarter of what they do at once",
+TEST_CASE("devices that share a GPU take longer while both have work, by a quarter of the work that they do at once",
           "[plan][cost]") {
   graph_builder b;
   const value_id in = b.input({4});

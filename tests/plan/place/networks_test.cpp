@@ -1,4 +1,4 @@
-// Plans over hosts: what the network between them costs, and how heft and dmda place nodes because of that.
+// Plans over hosts: the costs of the network between them, and how heft and dmda place nodes because of that.
 #include "plan/estimate/predict.hpp"
 #include "plan/graphs.hpp"
 #include "plan/plan_key.hpp"
@@ -105,7 +105,7 @@ TEST_CASE("the network is part of a plan's key", "[plan][C11]") {
     }
 }
 
-TEST_CASE("a plan over hosts shows their networks and what moves over them takes", "[plan][C11]") {
+TEST_CASE("a plan over hosts shows their networks and the times of moves over them", "[plan][C11]") {
   const auto p = make_plan(products(2), here_and_far(fast), {.pins = {{"*", "far/gpu"}}});
   const auto bound = bind_segment(p, 0, {});
   CHECK_THAT(to_text(*p, bound.get()),

@@ -13,7 +13,7 @@ namespace {
 std::vector<std::string> ordered(graph_builder& b, std::vector<device_index> placement) {
   std::vector<device_info> devices = cpus(1 + *std::max_element(placement.begin(), placement.end()));
   for (device_info& d : devices)
-    d.profile.memory_bytes_per_s = 1e18; // nodes differ by nothing but what they wait for
+    d.profile.memory_bytes_per_s = 1e18; // nodes differ by nothing but the nodes that they wait for
   order_nodes(b.g, placement, devices, {});
   std::vector<std::string> names;
   for (const node& n : b.g.nodes)

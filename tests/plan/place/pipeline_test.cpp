@@ -175,7 +175,7 @@ TEST_CASE("1,000 layers become stages on 16 and on 50 devices at once", "[plan][
     CHECK(p->chunks[c].predecessors == std::vector<chunk_id>{c - 1});
 }
 
-TEST_CASE("a pipeline's plan says what its stages take", "[plan][C3]") {
+TEST_CASE("a pipeline's plan shows the times of its stages", "[plan][C3]") {
   const auto p = make_plan(std::make_shared<const graph>(chain_of(same(9))), gpus_of({100, 200, 10}), pipeline);
   const auto bound = bind_segment(p, 0, {});
   CHECK_THAT(to_text(*p, bound.get()),

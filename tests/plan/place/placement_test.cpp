@@ -100,7 +100,7 @@ TEST_CASE("weighted gives each device a contiguous share by its speed", "[plan][
   CHECK(place(b.g, gpus_and_fallback(1), {placement_policy::weighted}).back() == 1);
 }
 
-TEST_CASE("placement goes by what nodes were measured to take", "[plan][A14][C6]") {
+TEST_CASE("placement goes by the measured times of nodes", "[plan][A14][C6]") {
   graph_builder b;
   value_id v = b.input({1024});
   for (int i = 0; i < 12; ++i)

@@ -132,7 +132,7 @@ TEST_CASE("heft is never predicted slower than one device", "[plan][C6]") {
   std::printf("heft: predicted faster than one device on %zu of 1000 random graphs\n", faster);
 }
 
-TEST_CASE("heft spreads what is worth a move, and only that", "[plan][C6][C2]") {
+TEST_CASE("heft spreads nodes that are worth a move, and only those", "[plan][C6][C2]") {
   std::vector<device_info> devices = gpus(2);
   for (device_info& d : devices)
     d.profile = typical_gpu(16, false);
@@ -227,7 +227,7 @@ TEST_CASE("greedy-memory ends a device where little moves to the next, if that h
   CHECK(on_first(devices) == 13);
 }
 
-TEST_CASE("greedy-memory counts what is live at one time", "[plan][B3][C2]") {
+TEST_CASE("greedy-memory counts values that are live at one time", "[plan][B3][C2]") {
   graph_builder b;
   const value_id in = b.input({1024}); // 4 KiB, like every value
   std::vector<value_id> made;

@@ -45,7 +45,7 @@ std::shared_ptr<const graph> two_nodes() {
 
 } // namespace
 
-TEST_CASE("a plug-in places what a built-in policy would", "[plan][schedules][C6]") {
+TEST_CASE("a plug-in places nodes as a built-in policy would", "[plan][schedules][C6]") {
   const plan_options last = options_with("last_device");
   CHECK(place(*two_nodes(), gpus_and_fallback(2), last) == placed{2, 2});
   const auto p = make_plan(two_nodes(), cpus(3), last);
@@ -67,7 +67,7 @@ TEST_CASE("the example's plug-in is better than heft on its problem", "[plan][sc
   const double heft = predicted({.policy = placement_policy::heft}), mine = predicted(options_with("my_policy"));
   CHECK(mine < 0.95 * heft);
   const auto more = gpus_and_fallback(2);
-  CHECK(place(*two_nodes(), more, options_with("my_policy"))[1] == 2); // what only a fallback device can run
+  CHECK(place(*two_nodes(), more, options_with("my_policy"))[1] == 2); // a node that only a fallback device can run
 }
 
 TEST_CASE("pins hold under a plug-in", "[plan][pins][schedules]") {
@@ -117,7 +117,7 @@ TEST_CASE("a plan's key depends on the plug-in and its file", "[plan][schedules]
   const auto same = policy_library::open(copy);
   CHECK(key(same) == key(policy_library::open(plugin("last_device"))));
   CHECK(key(same) != key(policy_library::open(plugin("reports"))));
-  fs::remove(copy); // what is loaded stays
+  fs::remove(copy); // a loaded library stays
   CHECK(place(*two_nodes(), cpus(2), {.policy = placement_policy::plug_in, .plugin = same}) == placed{1, 1});
   fs::copy_file(plugin("last_device"), copy);
   std::ofstream(copy, std::ios::app) << "built anew";

@@ -19,7 +19,7 @@ double below(generator& random, int bound) {
   return static_cast<double>(random() % static_cast<uint64_t>(bound));
 }
 
-/// Returns what a stage takes on device `d` after one on `host`; infinite if it does not fit.
+/// Returns the time of a stage on device `d` after one on `host`; infinite if it does not fit.
 double stage_seconds(const stage_costs& costs, uint32_t host, uint32_t d, uint32_t a, uint32_t b) {
   const device_stages& device = costs.devices[d];
   const auto& network = costs.network[host * costs.hosts + device.host];
@@ -51,7 +51,7 @@ double naive_bottleneck(const stage_costs& costs, uint32_t count) {
   return least;
 }
 
-/// Devices of up to three hosts and of all speeds; what crosses a cut may cost more than whole stages.
+/// Devices of up to three hosts and of all speeds; moves across a cut may cost more than whole stages.
 stage_costs random_costs(generator& random, uint32_t nodes, size_t devices, bool limited) {
   stage_costs costs{.cuts = nodes + 1, .hosts = 1 + static_cast<uint32_t>(below(random, 3))};
   std::vector<double> crossing(nodes + 1, 0), work(nodes, 0);

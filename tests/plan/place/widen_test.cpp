@@ -93,7 +93,7 @@ TEST_CASE("a GPU keeps 16-bit floats, and gets what crosses to it in 16 bits", "
   CHECK(types_of(g, "Cast") == types_list{{f16, f32}, {f32, f16}});
   CHECK(types_of(g, "Neg") == types_list{{f16, f16}, {f32, f32}});
   CHECK(types_of(g, "Relu") == types_list{{f32, f32}, {f16, f16}});
-  // Between two CPUs as well: what crosses is what the model states.
+  // Between two CPUs as well: the value that crosses has the type that the model states.
   const graph two = widened(b, {{.name = "cpu"}, {.name = "cpu#1"}}, {0, 1, 1, 1});
   CHECK(types_of(two, "Cast") == types_list{{f16, f32}, {f32, f16}, {f16, f32}, {f32, f16}});
 }
