@@ -70,7 +70,7 @@ errc code_of(const run_outcome& o) {
 TEST_CASE("a thousand runs in flight end in a thousand callbacks on one thread more", "[actors][callbacks]") {
   engine e = scripted_engine({.delay = 100us});
   const session s = e.load(chain(1));
-  s.run({{"x", six}}); // starts what a session needs at first
+  s.run({{"x", six}}); // starts the actors that a session needs at first
   const int before = thread_count();
   int most = 0;
   outcomes seen;
@@ -90,7 +90,7 @@ TEST_CASE("a thousand runs in flight end in a thousand callbacks on one thread m
   CHECK(s.stats().runs == 1001);
 }
 
-TEST_CASE("a callback gets what the future would give", "[actors][callbacks]") {
+TEST_CASE("a callback gets the result that the future would give", "[actors][callbacks]") {
   engine e({.devices = {"cpu"}});
   const session s = e.load(chain(3));
   outcomes seen;
@@ -127,7 +127,7 @@ TEST_CASE("a callback may wait for other runs, and keeps neither devices nor act
   CHECK(inside.get_future().get() == 3);
 }
 
-TEST_CASE("what a callback throws ends there and is told once", "[actors][callbacks]") {
+TEST_CASE("an exception of a callback ends there and is reported once", "[actors][callbacks]") {
   std::ostringstream told;
   std::streambuf* const terminal = std::cerr.rdbuf(told.rdbuf());
   {

@@ -81,7 +81,7 @@ TEST_CASE("certificates: invalid requests are errors", "[actors][network]") {
   CHECK_THAT(refused({"b"}).what(), Contains("ca.key"));
 }
 
-TEST_CASE("certificates: troupe keys makes them and says what to do", "[actors][network]") {
+TEST_CASE("certificates: troupe keys makes them and says how to use them", "[actors][network]") {
   const certificate_folder keys({});
   const std::string folder = "'" + keys.file("cluster") + "'";
   const command_result made = run_command("keys " + folder + " big small --days 7", true);

@@ -55,7 +55,7 @@ TEST_CASE("no caller waits for a choice beyond the limit or after a stop", "[str
   stop.request_stop();
   CHECK(waiting.get() == errc::cancelled);
   go.set_value();
-  CHECK(choice.get([] { return 8; }, {}) == 7); // what was begun is not lost
+  CHECK(choice.get([] { return 8; }, {}) == 7); // the choice that was begun is not lost
 }
 
 TEST_CASE("a choice that fails is made anew for the next", "[strategy][C10]") {

@@ -75,7 +75,7 @@ void submit_one(const session& to, const session& plain, int64_t rows) {
   CHECK(same(y_of(to.submit({{"x", x}}).get()), y_of(plain.run({{"x", x}}))));
 }
 
-/// Submits requests until the session has chosen what serves its queue.
+/// Submits requests until the session has chosen a strategy for its queue.
 void submit_until_chosen(const session& to, const session& plain) {
   for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
        !to.choice() && std::chrono::steady_clock::now() < end;)
@@ -113,7 +113,7 @@ TEST_CASE("requests that are submitted are served as is best, and none waits for
   CHECK(s.stats().runs == runs + 1);
 }
 
-TEST_CASE("a session has nothing to choose for its queue if the caller says what runs where", "[strategy][C10]") {
+TEST_CASE("a session has nothing to choose for its queue if the caller decides where nodes run", "[strategy][C10]") {
   engine two = references(2), one = references(1);
   const std::vector<session> all{
       one.load(rows_apart()),
@@ -143,7 +143,7 @@ TEST_CASE("a wrong request does not spoil the choice for a queue", "[strategy][C
   submit_until_chosen(s, plain);
 }
 
-TEST_CASE("a preparation prepares what serves the queue, too", "[strategy][C10]") {
+TEST_CASE("a preparation prepares the replicas of the queue, too", "[strategy][C10]") {
   engine e = references(2);
   const session plain = e.load(rows_apart(), {.strategy = strategy::none});
   const session s = e.load(rows_apart());

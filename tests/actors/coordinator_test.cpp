@@ -1,4 +1,4 @@
-// The coordinator under CAF's testing scheduler: every message when the test says so.
+// The coordinator under CAF's testing scheduler: every message comes when the test lets it.
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/small_models.hpp"
@@ -184,7 +184,7 @@ TEST_CASE("a run of a session that is closed starts over on the devices left", "
   s.kill(1);
   s.complete_all();
   CHECK(result.get().outputs.size() == 1);
-  CHECK(s.log(0).retired.size() == 2); // what was bound for both devices, and for the one
+  CHECK(s.log(0).retired.size() == 2); // the plan that was bound for both devices, and the one for one
 }
 
 TEST_CASE("the loss of every device is one error that names them", "[actors][C11]") {

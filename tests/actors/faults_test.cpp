@@ -137,7 +137,7 @@ outcome troubled_run(uint64_t seed) {
   }
   for (const trouble& t : troubles)
     if (t.script.latch)
-      t.script.latch->release(); // what was abandoned may end now
+      t.script.latch->release(); // the abandoned chunk may end now
   return result;
 }
 

@@ -13,7 +13,7 @@ using namespace troupe;
 
 namespace {
 
-/// x + w, where w [4] is in a file of its own.
+/// x + w, where w [4] is in a separate file.
 onnx::ModelProto sum_with_external() {
   onnx::ModelProto m;
   m.set_ir_version(8);
@@ -33,14 +33,14 @@ onnx::ModelProto sum_with_external() {
   return m;
 }
 
-/// Runs one test of this program in a process of its own; returns its exit status, 128 and more: a signal.
+/// Runs one test of this program in a new process; returns its exit status, 128 and more: a signal.
 int status_of_test(const std::string& name) {
   // Its name, not /proc/self/exe, which is the loader if that was called by its own name (scripts/test does).
   const int status = std::system(fmt::format("'{}' '{}' > /dev/null 2>&1", program_invocation_name, name).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// Uses an engine that ends with the process: what is made meanwhile must not end before it.
+/// Uses an engine that ends with the process: objects that are made meanwhile must not end before it.
 void use_global_engine(const std::string& device) {
   static engine global({.devices = {device}});
   static std::vector<session> sessions;

@@ -124,7 +124,7 @@ int64_t resident_bytes() {
 
 const named_tensors one_row{{"x", tensor(dtype::float32, {1, narrow})}};
 
-/// Checks the memory report of a plan over all devices; returns what the fullest of them needs.
+/// Checks the memory report of a plan over all devices; returns the bytes that the fullest of them needs.
 int64_t check_memory(const session& s, int64_t bytes_each) {
   const bound_plan_ptr bound = bound_plan_of(s, one_row);
   const plan& p = *bound->source;
@@ -191,7 +191,7 @@ TEST_CASE("1 % too little memory for a model of 1 TiB is an error with the figur
   }
 }
 
-TEST_CASE("every strategy plans a model of 1 TiB, or says what it lacks", "[actors][C12][C2][C3]") {
+TEST_CASE("every strategy plans a model of 1 TiB, or says how much memory is missing", "[actors][C12][C2][C3]") {
   const huge_files files;
   if (!files.are_there())
     return;

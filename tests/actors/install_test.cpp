@@ -1,4 +1,4 @@
-// Installs: what devices do when they get their parts of a plan.
+// Installs: devices get their parts of a plan.
 #include "actors/engine_access.hpp"
 #include "device/null_device.hpp"
 #include "support/catch.hpp"
@@ -56,7 +56,7 @@ private:
   std::shared_ptr<meeting> all_;
 };
 
-/// A device that has no room for plans as long as the test says so. It must not be told to run a plan that it does not
+/// A device that has no room for plans until the test gives it some. It must not be told to run a plan that it does not
 /// have.
 class full_device final : public device {
 public:

@@ -1,4 +1,4 @@
-// Hosts that leave in order, as callers of an engine see them; workers are processes where it says so.
+// Hosts that leave in order, as callers of an engine see them; workers are processes where a test says so.
 #include "actors/engine_access.hpp"
 #include "actors/worker.hpp"
 #include "support/alternating_runs.hpp"
@@ -35,7 +35,7 @@ bool is_same(const run_result& a, const run_result& b) {
 
 } // namespace
 
-TEST_CASE("a device that leaves ends what it has in hand, and is let go", "[actors][D5]") {
+TEST_CASE("a device that leaves ends the work that it has, and is let go", "[actors][D5]") {
   const auto latch = std::make_shared<hang_latch>();
   engine e = make_engine({.devices = {}}, {.custom_devices = {[] { return std::make_unique<reference_device>("a"); },
                                                               [latch] {

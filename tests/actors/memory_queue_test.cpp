@@ -39,7 +39,7 @@ sent_run send_run(deterministic_session& s, const shape& dims) {
   return sent;
 }
 
-/// x [n, 1024] → Sigmoid, and Relu: with round-robin placement each on a device of its own.
+/// x [n, 1024] → Sigmoid, and Relu: round-robin placement puts each on another device.
 graph two_ways() {
   graph_builder b;
   const value_id x = b.input("x", {dim::symbol("n"), 1024});
@@ -90,7 +90,7 @@ TEST_CASE("a front of the memory queue that fails to start leaves nobody waiting
   s.complete(0);
   s.complete(1);
   REQUIRE(is_ready(other_result));
-  REQUIRE(s.chunks_waiting() == 0); // the front waits for what that chunk holds
+  REQUIRE(s.chunks_waiting() == 0); // the front waits for memory that the chunk holds
   front->inputs.clear();            // it cannot start any more
   s.send({on_d1.execution, on_d1.chunk, {.code = errc::cancelled, .message = "dropped"}});
   s.complete_all();

@@ -53,7 +53,7 @@ tensor unlimited(int layers, int64_t n) {
   return e.load(layered_model(layers)).run(some_input(n)).outputs.at("y");
 }
 
-/// Bytes of memory that the process holds; under AddressSanitizer, which holds what was freed, those in use.
+/// Bytes of memory that the process holds; under AddressSanitizer, which holds freed memory, those in use.
 int64_t held_bytes() {
 #ifdef __SANITIZE_ADDRESS__
   return static_cast<int64_t>(__sanitizer_get_current_allocated_bytes());

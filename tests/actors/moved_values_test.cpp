@@ -1,4 +1,4 @@
-// Values on their way between devices: who holds them, and for how long. Message by message under CAF's testing
+// Values on their way between devices: which actor holds them, and for how long. Message by message under CAF's testing
 // scheduler.
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"
@@ -48,7 +48,7 @@ TEST_CASE("a value that two devices read is freed after the last one", "[actors]
   CHECK(result.get().outputs.size() == 2);
 }
 
-TEST_CASE("what a lost device says too late reaches no later attempt", "[actors][C11]") {
+TEST_CASE("a late message of a lost device reaches no later attempt", "[actors][C11]") {
   deterministic_session s(chain(2), 2, {.policy = placement_policy::round_robin, .fuse = false});
   auto result = s.run({{"x", floats({2, 3}, ones)}});
   s.settle();

@@ -1,4 +1,5 @@
-// What a member may say to CAF: nothing that could end the process, take its memory, or get between other members.
+// Messages that a member may send to CAF: none that could end the process, take its memory, or get between other
+// members.
 #include "actors/network/guard.hpp"
 #include "actors/network/link_end.hpp"
 #include "support/network_hosts.hpp"
@@ -48,11 +49,11 @@ public:
   bytes made;
 };
 
-// CAF's message ids: the first bit from the left says that it is an answer, the next two what kind of message it is,
-// the rest its number.
+// CAF's message ids: the first bit from the left means that it is an answer, the next two give its kind, the rest its
+// number.
 constexpr uint64_t told = uint64_t{1} << 60, asked = told | 12, answered = uint64_t{1} << 63 | asked;
 
-/// `data` of a direct message says what it is to its receiver (`told`).
+/// `data` of a direct message tells its receiver which kind it is (`told`).
 caf_message said(uint8_t operation, const written& payload = {}, uint64_t destination = 0, uint64_t data = 0,
                  uint64_t source = 0) {
   if (operation == direct && data == 0)
@@ -100,7 +101,7 @@ bool admits(guard& g, const caf_message& m) {
   return g.admits(m.head) && (m.payload.empty() || g.admits(m.payload));
 }
 
-/// Whether a message passes after the caller has said who it is.
+/// Whether a message passes after the caller has named itself.
 bool admits(const caf_message& m) {
   guard g = make_guard();
   REQUIRE(admits(g, said(client_handshake, written().node(caller))));
@@ -218,7 +219,7 @@ std::vector<std::pair<std::string, caf_message>> bad_messages() {
 
 } // namespace
 
-TEST_CASE("guard: what troupe's nodes say passes", "[actors][network]") {
+TEST_CASE("guard: messages of troupe's nodes pass", "[actors][network]") {
   CHECK(admits(said(client_handshake, written().node(caller)))); // callers say it twice
   CHECK(admits(said(heartbeat)));
   CHECK(admits(said(direct, frame_of(100, 100), an_end)));
@@ -257,7 +258,7 @@ TEST_CASE("guard: whatever else a node says is not passed on", "[actors][network
     CHECK_FALSE(admits(message));
   }
   guard g = make_guard();
-  CHECK_FALSE(admits(g, said(direct, frame_of(1, 1), 5))); // who is it?
+  CHECK_FALSE(admits(g, said(direct, frame_of(1, 1), 5))); // the caller has not named itself
   for (const uint32_t name : {here, taken}) {
     guard other = make_guard();
     CHECK_FALSE(admits(other, said(client_handshake, written().node(name))));
@@ -329,7 +330,7 @@ TEST_CASE("network: a member that talks nonsense loses its connection and harms 
   for (const auto& [what, message] : bad_messages()) {
     INFO(what);
     CHECK(say({said(client_handshake, written().node(++number)), message}));
-    CHECK(say({message})); // before it has said who it is
+    CHECK(say({message})); // before it has named itself
   }
   // All actors, one after the other: those of other links are out of reach.
   for (uint64_t actor = 1; actor < 40; ++actor)

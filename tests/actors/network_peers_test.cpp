@@ -128,7 +128,8 @@ TEST_CASE("network: a process that is killed or hangs is told", "[actors][networ
   check_alive(again, in_again);
 }
 
-TEST_CASE("network: who has no certificate of the CA stays out, and an honest link goes on", "[actors][network]") {
+TEST_CASE("network: a caller without a certificate of the CA stays out, and an honest link goes on",
+          "[actors][network]") {
   const certificate_folder keys({"worker", "session"}), others({"session"});
   echo_host host(keys.of("worker"));
   network net(keys.of("session")), rogue(others.of("session")), plain({.insecure = true});
@@ -198,7 +199,7 @@ TEST_CASE("gate: who does not shake hands in time is sent away", "[actors][netwo
   CHECK(admitted == 0);
 }
 
-TEST_CASE("network: host_credentials that nobody would accept are errors at once", "[actors][network]") {
+TEST_CASE("network: host_credentials that no host would accept are errors at once", "[actors][network]") {
   const certificate_folder keys({"worker", "session"}), others({"worker"}), expired({"old"}, -3);
   const auto problem = [](const host_credentials& c) -> std::string {
     try {

@@ -32,7 +32,7 @@ TEST_CASE("network: frames of all sizes go both ways in order", "[actors][networ
   }
 }
 
-TEST_CASE("network: what was sent before a close arrives before its end", "[actors][network]") {
+TEST_CASE("network: frames that were sent before a close arrive before the end", "[actors][network]") {
   const certificate_folder keys({"worker", "session"});
   network a(keys.of("worker")), b(keys.of("session"));
   remote::link_ptr far;

@@ -19,7 +19,7 @@ const auto six = tensor::of<float>({2, 3}, std::vector<float>{1, -2, 3, -4, 5, -
 
 } // namespace
 
-TEST_CASE("a session runs what a policy plug-in places", "[actors][schedules][C6]") {
+TEST_CASE("a session runs nodes where a policy plug-in places them", "[actors][schedules][C6]") {
   engine e({.devices = {"cpu*2"}});
   const session plain = e.load(chain(4), {.fuse = false});
   const session s = e.load(chain(4), {.policy_plugin = plugins + "last_device.so", .fuse = false});

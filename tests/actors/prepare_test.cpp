@@ -1,4 +1,4 @@
-// What `session::prepare` makes is there when a run comes, and no run has been computed for it.
+// All that `session::prepare` makes is there when a run comes, and no run has been computed for it.
 #include "actors/row_models.hpp"
 #include "support/small_models.hpp"
 

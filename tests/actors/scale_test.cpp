@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t width = 32;
 
-/// `count` layers x ← x + tanh(x · w + b) / 50, each with weights of its own: every layer changes the answer.
+/// `count` layers x ← x + tanh(x · w + b) / 50, each with other weights: every layer changes the answer.
 graph deep_model(size_t count) {
   graph_builder b;
   const dim batch = dim::symbol("batch");

@@ -155,7 +155,7 @@ TEST_CASE("a loop carries a sequence that grows", "[sequence][control][A14]") {
   CHECK(stacked.data<float>()[19] == 57);
 }
 
-TEST_CASE("a loop carries an optional, of which each iteration makes what it holds", "[sequence][control][A14]") {
+TEST_CASE("a loop carries an optional whose value each iteration makes", "[sequence][control][A14]") {
   graph_builder b(18);
   const value_id n = b.input("n", {}, dtype::int64), x = b.input("x", {2});
   const value_id o = container_input(b, "o", optional_of(dtype::float32));

@@ -19,7 +19,7 @@ const tensor six = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
 
 } // namespace
 
-TEST_CASE("inputs that do not fit are refused with what is wrong", "[actors][B7]") {
+TEST_CASE("inputs that do not fit are refused with the reason", "[actors][B7]") {
   engine e({.devices = {"null"}});
   const session s = e.load(chain(2, {dim::symbol("batch"), 3}));
   const auto refused = [&](named_tensors inputs, const std::string& words) {
@@ -181,7 +181,7 @@ TEST_CASE("engines refuse devices that do not open, or share a name", "[actors]"
   CHECK(thrown_by([&] { engine e({.devices = {}}); }).code() == errc::invalid_argument);
 }
 
-TEST_CASE("an engine counts what its devices do", "[actors]") {
+TEST_CASE("an engine counts the work of its devices", "[actors]") {
   engine e({.devices = {"null*2"}});
   const session s = e.load(chain(4), {.policy = placement_policy::round_robin, .fuse = false});
   s.run({{"x", six}});

@@ -1,4 +1,4 @@
-// Time limits that callers give: none, endless, negative; and what they mean for devices that are busy.
+// Time limits that callers give: none, endless, negative; and their effect on devices that are busy.
 #include "actors/silence_watch.hpp"
 #include "support/bound_values.hpp"
 #include "support/deterministic_system.hpp"

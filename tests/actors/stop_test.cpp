@@ -15,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-/// What devices of `remote_like` have heard.
+/// The messages that devices of `remote_like` have got.
 struct heard {
   std::mutex mutex;
   std::vector<execution_id> stopped, ended;

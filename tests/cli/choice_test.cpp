@@ -14,7 +14,7 @@ const std::string cnn = data_file("small_cnn.onnx") + " --devices 'cpu*2' --dim 
 
 } // namespace
 
-TEST_CASE("plan --compare lists every strategy and policy with what it should cost", "[cli][C10]") {
+TEST_CASE("plan --compare lists every strategy and policy with its expected cost", "[cli][C10]") {
   const command_result r = run_command("plan " + cnn + "--compare --json");
   REQUIRE(r.status == 0);
   const auto all = nlohmann::json::parse(r.output);
@@ -31,7 +31,7 @@ TEST_CASE("plan --compare lists every strategy and policy with what it should co
   CHECK_THAT(text.output, Contains("strategy") && Contains("model-parallel  round-robin") && Contains("cpu cpu#1"));
 }
 
-TEST_CASE("plan --compare refuses what it would ignore", "[cli][C10]") {
+TEST_CASE("plan --compare refuses options that it would ignore", "[cli][C10]") {
   for (const std::string other : {"--dot", "--node x", "--load plan.json"})
     CHECK(run_command("plan " + cnn + "--compare " + other, true).status == 2);
   CHECK(run_command("plan " + cnn + "--compare --micro-batch 1").status == 0);
@@ -42,7 +42,7 @@ TEST_CASE("plan --compare refuses what it would ignore", "[cli][C10]") {
   CHECK_THAT(run_command("run " + cnn + "--strategy auto --pin '*=cpu#1'").output, Contains("over cpu#1"));
 }
 
-TEST_CASE("auto runs what it has chosen and says what that is", "[cli][C10]") {
+TEST_CASE("auto runs the strategy that it has chosen and names it", "[cli][C10]") {
   const command_result run = run_command("run " + cnn + "--strategy auto --goal throughput");
   CHECK(run.status == 0);
   CHECK_THAT(run.output, Contains("strategy auto: none over cpu; predicted"));

@@ -51,7 +51,7 @@ TEST_CASE("models that only say a weight in another way do not differ", "[cli][d
   CHECK(r.status == 0);
 }
 
-TEST_CASE("what two models differ in is named, with both sides", "[cli][diff]") {
+TEST_CASE("differences of two models are named, with both sides", "[cli][diff]") {
   const two_models files;
   auto other = model(0, {1, 2.25});
   other.mutable_opset_import(0)->set_version(18);

@@ -1,5 +1,5 @@
-// What users type in the first hour: several inputs, sizes by any name, outputs of every type, devices that cannot
-// help.
+// Commands that users type in the first hour: several inputs, sizes by any name, outputs of every type, devices that
+// cannot help.
 #include "support/catch.hpp"
 
 #include "loader/models.hpp"
@@ -90,7 +90,7 @@ TEST_CASE("outputs that are texts are written and shown beside all others", "[cl
   CHECK_THAT(run_command("run " + f.model + " --devices cpu").output, Contains("[\"cat\", \"dog\"]"));
 }
 
-TEST_CASE("inspect says what the file says of itself, and with plan what of it is ignored", "[cli]") {
+TEST_CASE("inspect prints the file's own metadata, and with plan the part of it that is ignored", "[cli]") {
   const model_folder f;
   auto m = mixed_model();
   m.GetReflection()->MutableUnknownFields(&m)->AddLengthDelimited(26, "");

@@ -1,4 +1,4 @@
-// What users see who mistype, wait, interrupt, or have a model with hostile names.
+// Output for users who mistype, wait, interrupt, or have a model with hostile names.
 #include "cli/progress_text.hpp"
 #include "loader/models.hpp"
 #include "support/catch.hpp"

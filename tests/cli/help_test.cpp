@@ -1,4 +1,4 @@
-// What `--help` and `--help-all` show.
+// The text of `--help` and `--help-all`.
 #include "support/catch.hpp"
 #include "support/command.hpp"
 

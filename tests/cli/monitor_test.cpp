@@ -1,4 +1,4 @@
-// What the command says of bottlenecks, devices and time.
+// The command's output about bottlenecks, devices and time.
 #include "loader/models.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
@@ -95,7 +95,7 @@ TEST_CASE("metrics that cannot be written, and options that mean nothing", "[cli
   CHECK(run_command("run " + cnn + "--monitor", true).status == 2);
 }
 
-TEST_CASE("profile says what slows a model down", "[cli][C9]") {
+TEST_CASE("profile names the causes that slow a model down", "[cli][C9]") {
   const scratch_folder folder;
   const std::string path = (folder.path() / "chain.onnx").string();
   folder.write("chain.onnx", chain_model(64).SerializeAsString());

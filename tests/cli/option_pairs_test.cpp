@@ -17,7 +17,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// Takes what is written to stdout and stderr while it lives.
+/// Takes the text that is written to stdout and stderr while it lives.
 class taken_output {
 public:
   explicit taken_output(const std::filesystem::path& file) : file_(file) {
@@ -81,7 +81,7 @@ onnx::ModelProto row_decoder() {
   return m;
 }
 
-/// What the options' values name: files, and a worker.
+/// The files that the options' values name, and a worker.
 class surroundings {
 public:
   surroundings() {

@@ -11,7 +11,7 @@ using namespace troupe::test;
 using Catch::Contains;
 using nlohmann::json;
 
-TEST_CASE("kept times of a model's nodes are what its predictions say", "[cli][A14][C6]") {
+TEST_CASE("kept times of a model's nodes are those of its predictions", "[cli][A14][C6]") {
   const scratch_folder folder;
   const auto file = folder.path() / "profiles.json";
   const std::string command =
@@ -43,7 +43,7 @@ TEST_CASE("kept times of a model's nodes are what its predictions say", "[cli][A
   CHECK(predicted["predicted_ms"].get<double>() == Approx(1e3 * nodes).epsilon(1e-3));
 }
 
-TEST_CASE("what troupe profile cannot do, it says", "[cli]") {
+TEST_CASE("troupe profile says why it cannot do something", "[cli]") {
   CHECK_THAT(run_command("profile --calibrate --keep", true).output, Contains("calibrate first"));
   CHECK_THAT(run_command("profile --keep", true).output, Contains("needs a model"));
   CHECK_THAT(run_command("profile " + data_file("small_cnn.onnx") + " --devices null --keep", true).output,

@@ -1,4 +1,4 @@
-// Sequences in files: given to `troupe run`, and what it writes.
+// Sequences in files: given to `troupe run`, and written by it.
 #include "loader/models.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"

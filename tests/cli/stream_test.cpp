@@ -64,7 +64,7 @@ TEST_CASE("names of inputs may come from stdin", "[cli]") {
   CHECK_THAT(r.output, Contains("3 requests, 1 failed") && Contains("missing.npy"));
 }
 
-TEST_CASE("bench says what a strategy gives", "[cli][C8]") {
+TEST_CASE("bench prints the throughput of a strategy", "[cli][C8]") {
   const std::string bench = "bench " + cnn + "--dim batch=16 --runs 3 --warmup-seconds 0 --strategy ";
   for (const char* how : {"data-parallel", "model-parallel", "work-stealing"}) {
     const command_result r = run_command(bench + how);

@@ -1,4 +1,4 @@
-// troupe test, from the command line: how outputs are compared with what a case expects.
+// troupe test, from the command line: how outputs are compared with those of a case.
 #include "loader/models.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"

@@ -1,4 +1,4 @@
-// troupe profile --tune, from the command line, and sessions that go by what it kept.
+// troupe profile --tune, from the command line, and sessions that use its results.
 #include "actors/engine_access.hpp"
 #include "loader/models.hpp"
 #include "measure/tuning.hpp"

@@ -35,7 +35,7 @@ enum class trouble { kill, hang, late_return, cut, stall, slow };
 constexpr std::array<const char*, 6> names{"kill -9", "SIGSTOP, goes on", "SIGSTOP, returns late", "cut", "stall",
                                            "slow"};
 
-/// A worker on a host of its own. All others reach it through a relay, and know it by the relay's address.
+/// A worker on a separate host. All others reach it through a relay, and know it by the relay's address.
 struct site {
   site(const test::host_place& at, const std::string& own_address, const std::string& weights,
        const host_credentials& who)
@@ -189,7 +189,7 @@ public:
 
   double usual_ms() const { return usual_ms_; }
 
-  /// Returns what went wrong; empty if nothing did.
+  /// Returns the errors; empty if there were none.
   std::vector<std::string> round(int number) {
     what_ = static_cast<trouble>(random_() % names.size());
     where_ = random_() % sites_.size();
@@ -260,7 +260,7 @@ private:
     trouble_over_ = clock_type::now();
     const outcome hit = running.get();
     extra_ms_[name()].push_back(hit.ms - usual_ms_);
-    return {hit.error, run_once(session_, x_, expected_).error}; // the second on what is left, or late messages meet it
+    return {hit.error, run_once(session_, x_, expected_).error}; // the second on others, or late messages meet it
   }
 
   std::vector<std::string> bound_round() {
@@ -331,7 +331,7 @@ private:
     return false;
   }
 
-  /// Waits until all hosts are seen to be there again; returns what is wrong if they are not.
+  /// Waits until all hosts are seen to be there again; returns the error if they are not.
   std::string heal() {
     for (const auto begin = clock_type::now();
          milliseconds_since(begin) < std::chrono::duration<double, std::milli>(deadline).count();

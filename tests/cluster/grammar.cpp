@@ -16,7 +16,7 @@ namespace {
 using namespace troupe;
 using namespace std::chrono_literals;
 
-/// What the worker keeps for an honest session at rest.
+/// Counts of things that the worker keeps for an honest session at rest.
 struct holdings {
   size_t sessions = 0, values = 0;
   int64_t plans = 0;

@@ -42,7 +42,7 @@ struct outcome {
   double seconds = 0;
 };
 
-/// What came of one kind of attack.
+/// The outcomes of one kind of attack.
 struct tally {
   std::string name;
   size_t connections = 0, let_in = 0, ended = 0, hung = 0;

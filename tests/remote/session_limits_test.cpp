@@ -120,7 +120,7 @@ TEST_CASE("a value that is too long to be in a message is refused there", "[remo
   CHECK_THAT(refusal(message_bytes + 1), Contains("at most 65536"));
 }
 
-TEST_CASE("what runs together has so many chunks in its plans", "[remote][D2]") {
+TEST_CASE("plans that run together have a limited number of chunks", "[remote][D2]") {
   const test::round_trip m = test::there_and_back(make_cpu_device("cpu")->info());
   const size_t chunks = m.bound->source->chunks.size();
   served_executions all(2 * chunks - 1);

@@ -121,7 +121,7 @@ TEST_CASE("whatever happens to a stream, each request is answered once with all 
   CHECK(done > answered / 3); // else little would be tried
 }
 
-TEST_CASE("a million requests leave nothing behind", "[strategy][C4]") {
+TEST_CASE("a million requests leave no records", "[strategy][C4]") {
   machine_options options{.replicas = std::vector<replica_figures>(4, {.row_seconds = 1e-4, .fixed_seconds = 1e-3}),
                           .max_batch = 32,
                           .max_delay = std::chrono::milliseconds(2),

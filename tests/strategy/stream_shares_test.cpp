@@ -200,7 +200,7 @@ TEST_CASE("adaptive shares stay if new ones are hardly better", "[strategy][C6]"
   }
 }
 
-TEST_CASE("adaptive shares count what replicas still have in flight", "[strategy][C6]") {
+TEST_CASE("adaptive shares count rows that replicas still have in flight", "[strategy][C6]") {
   stream_world world({.replicas = {{.row_seconds = 0.01}, {.row_seconds = 0.01}}, .how = distribution::adaptive});
   stream_request pinned = one_piece(40);
   pinned.pinned = 1;

@@ -17,7 +17,7 @@ inline const OrtApi& ort() {
   return api;
 }
 
-/// The code of what went wrong; ORT_OK if nothing did.
+/// The code of an error; ORT_OK if there was none.
 struct problem {
   OrtErrorCode code = ORT_OK;
   std::string message;

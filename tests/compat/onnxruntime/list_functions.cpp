@@ -1,4 +1,4 @@
-// Prints compat/onnxruntime/functions.txt: what the library does with each function of the table.
+// Prints compat/onnxruntime/functions.txt: the state of each function of the table in this library.
 #include "compat/onnxruntime/table.hpp"
 
 #include <cstdio>

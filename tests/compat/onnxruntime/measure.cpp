@@ -100,7 +100,7 @@ void measure_large_input(const table_client& client) {
   std::vector<float> a(floats, 1);
   const long before = memory("VmRSS");
   std::vector<float> large_b(floats, 1);
-  const long one = memory("VmRSS") - before; // what a vector of this size takes
+  const long one = memory("VmRSS") - before; // the memory of a vector of this size
   const long start = memory("VmRSS");
   std::ofstream("/proc/self/clear_refs") << 5; // the peak counts from here
   client.run(a, large_b);

@@ -74,7 +74,7 @@ TEST_CASE("onnxruntime: values and texts come from the client's allocator", "[on
   CHECK(mine.living == 0);
 }
 
-TEST_CASE("onnxruntime: the default allocator counts what it gives", "[onnxruntime]") {
+TEST_CASE("onnxruntime: the default allocator counts the memory that it gives", "[onnxruntime]") {
   const auto in_use = [] {
     OrtKeyValuePairs* pairs = nullptr;
     must(ort().AllocatorGetStats(allocator(), &pairs));
@@ -211,7 +211,7 @@ TEST_CASE("onnxruntime: a profile is a file that traces open with", "[onnxruntim
   CHECK(problem_of(ort().SessionEndProfiling(plain.get(), allocator(), &name)).code == ORT_INVALID_ARGUMENT);
 }
 
-TEST_CASE("onnxruntime: memory is compared by what it is", "[onnxruntime]") {
+TEST_CASE("onnxruntime: memory is compared by kind", "[onnxruntime]") {
   OrtMemoryInfo *pinned = nullptr, *other = nullptr;
   must(ort().CreateMemoryInfo("CudaPinned", OrtDeviceAllocator, 0, OrtMemTypeCPUOutput, &pinned));
   must(ort().CreateMemoryInfo("Cuda", OrtDeviceAllocator, 0, OrtMemTypeDefault, &other));

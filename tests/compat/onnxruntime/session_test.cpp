@@ -1,4 +1,4 @@
-// Sessions: where models come from, and what clients ask of them.
+// Sessions: where models come from, and questions of clients.
 #include "compat/onnxruntime/client.hpp"
 
 #include <filesystem>

@@ -24,7 +24,7 @@ TEST_CASE("onnxruntime: no slot is empty", "[onnxruntime]") {
     CHECK(pointers[slot] != nullptr);
 }
 
-TEST_CASE("onnxruntime: what is refused says what and why", "[onnxruntime]") {
+TEST_CASE("onnxruntime: a refused call says what and why", "[onnxruntime]") {
   OrtCustomOpDomain* domain = nullptr;
   problem p = problem_of(ort().CreateCustomOpDomain("mine", &domain));
   CHECK(p.code == ORT_NOT_IMPLEMENTED);

@@ -124,7 +124,7 @@ TEST_CASE("onnxruntime: sequences go in and out", "[onnxruntime]") {
     must(ort().CreateValue(elements, 2, ONNX_TYPE_SEQUENCE, &list));
   }
   const auto keep = own(list);
-  a[0] = 100; // the sequence has memory of its own
+  a[0] = 100; // the sequence has separate memory
   must(run(session.get(), {"list", "x"}, {list, over(x, {3}).get()}, "longer", &longer));
   const auto made = own(longer);
   must(ort().GetValueType(longer, &kind));
