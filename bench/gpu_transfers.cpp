@@ -72,7 +72,7 @@ void bench_hops(engine& e, int64_t bytes, std::string_view how) {
   fmt::print("GPU 0 <-> GPU 1, {} hops of {:7} KiB {:9.1f} us each, {}\n", hops, bytes >> 10, us / hops, how);
 }
 
-/// As many chains of products as there are GPUs, none of which needs another's values.
+/// As many chains of products as there are GPUs; no chain needs another's values.
 built_model branches(size_t count, int length, int64_t n) {
   model_builder m;
   std::vector<variable> ends;

@@ -65,7 +65,7 @@ TEST_CASE("caches that grow in place are neither copied nor recorded anew, and h
   }
   const device_stats before = e.stats().at(0);
   const int64_t room = settled_bytes();
-  for (uint64_t i = 0; i < 3; ++i) { // none of which is the first of a layout
+  for (uint64_t i = 0; i < 3; ++i) { // later ones than the first of a layout
     step(i);
     CHECK(settled_bytes() == room);
   }

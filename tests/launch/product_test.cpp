@@ -369,7 +369,7 @@ TEST_CASE("Rules that do not know parts have no launches for them", "[ops]") {
   for (const launch_list& list : product({a, b, bias}, part(a, 4, 8192, 4096))) // no whole vectors
     CHECK(list.name != "matmul.matrices");
   CHECK_FALSE(product({a, b, bias, a}, a).empty());
-  CHECK(product({a, b, bias, a}, y).empty()); // the residual's rows lie otherwise
+  CHECK(product({a, b, bias, a}, y).empty()); // the residual's rows have another layout
   const auto f64 = dtype::float64;
   gpu.float64 = gpu.int64 = true;
   const operand c = make({8, 8}, f64);

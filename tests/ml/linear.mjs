@@ -9,7 +9,7 @@ const regressor = (what, { x = () => floats([4, 3]), features = 3, targets = 1, 
 const both = ['y', 'z'];
 // Its formula loses digits where the score is near 1/2.
 const loosely = make => () => ({ ...make(), loose: 1e-4 });
-// Scores that PROBIT is given lie in (0, 1).
+// Scores that PROBIT is given are in (0, 1).
 const small = () => uniform('float32', [4, 3], 0.1, 0.2);
 const classifier = (what, { x = () => floats([5, 3]), features = 3, scores = 3, classes = scores, strings = false, attrs = {}, range = [-1, 1], intercepts = list(scores, ...range) } = {}) => () => ({
   what, outputs: both, inputs: [x()],

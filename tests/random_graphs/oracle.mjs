@@ -1,5 +1,5 @@
 // Adds ONNX Runtime's outputs (optimisation off) to the cases of make.py, and removes the cases that say nothing about an engine:
-// those that ONNX Runtime itself refuses, whose numbers grow large or are none, where a rounding, comparison or order lies nearer
+// those that ONNX Runtime itself refuses, whose numbers grow large or are none, where a rounding, comparison or order is nearer
 // to a tie than the case's margin, and half-precision graphs whose float16 and float32 answers differ much in ONNX Runtime alone.
 //   NODE_PATH=… node oracle.mjs DIR
 import { createRequire } from 'node:module';

@@ -1,4 +1,4 @@
-// How pieces fit the link: never so much outstanding that heartbeats wait, and never less than fills the link.
+// How pieces fit the link: never enough outstanding to make heartbeats wait, and never less than fills the link.
 #include "support/catch.hpp"
 #include "support/link_pair.hpp"
 #include "support/piece_end.hpp"

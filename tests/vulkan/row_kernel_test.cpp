@@ -16,7 +16,7 @@ attributes with_axis(int64_t axis) {
   return attrs;
 }
 
-/// Rows that hold infinities, NaN, equal largest elements, and none of these.
+/// Rows that hold infinities, NaN, equal largest elements, and plain numbers.
 tensor edge_rows() {
   const float v[] = {1, 2, infinity,  0, -1, -infinity, -infinity, -infinity, -infinity, -infinity, nan_value, 3, 1, 5,
                      2, 4, nan_value, 9, 9,  0,         -infinity, 1,         -infinity, 1,         0.5f};
