@@ -80,7 +80,8 @@ public:
   void keep(size_t first, size_t end, std::initializer_list<size_t> beside = {});
   /// Maps dim 0 of operand 0 and of others to dim 0 of all results: images, sequences.
   void batches(std::initializer_list<size_t> beside = {});
-  /// Returns where dim `axis` of a result of `rank` dims is in operand `i`, which broadcasts; nowhere if it is repeated.
+  /// Returns where dim `axis` of a result of `rank` dims is in operand `i`, which broadcasts: nowhere if it is repeated
+  /// there.
   place fit(size_t i, size_t axis, size_t rank) const;
   void ignore(size_t i) { ignored_ = i; }
   /// Throws what `axes_of` turns into a call without axes; `why` follows "the call …".

@@ -68,6 +68,7 @@ bool merge_transposes(graph_editor& e);
 bool push_transposes(graph_editor& e);
 bool multiply_outer(graph_editor& e);
 bool hoist_moves(graph_editor& e);
+bool hoist_slices(graph_editor& e);
 bool shift_ranges(graph_editor& e);
 
 bool push_dequantize(graph_editor& e);

@@ -47,6 +47,11 @@ constexpr auto patches = std::to_array<pass>({
     {"spread_sums", spread_sums},
 });
 
+/// After the fusions, which look for whole norms.
+constexpr auto parts = std::to_array<pass>({
+    {"hoist_slices", hoist_slices},
+});
+
 /// After the fusions, if a GPU runs the graph.
 constexpr auto joined = std::to_array<pass>({
     {"fuse_projections", fuse_projections},
@@ -105,6 +110,7 @@ void simplify(graph& g, const rewrite_options& options, const step_observer& obs
       if (options.for_gpus)
         run_to_fixpoint(e, observe, {patches, clean_up});
       run_to_fixpoint(e, observe, {fusion, clean_up});
+      run_to_fixpoint(e, observe, {parts, clean_up});
       if (options.for_gpus)
         run_to_fixpoint(e, observe, {joined});
       run_to_fixpoint(e, observe, {last});

@@ -27,9 +27,8 @@ bool depends_on(const dim& d, const std::string& symbol);
 /// over axis 1 of operand 0 ('x'), where the rows are".
 class row_call {
 public:
-  /// `g` and `n` are only read.
-  row_call(graph& g, node& n, std::span<const row_state> states, const std::string& symbol)
-      : context_(g, n), graph_(g), states_(states), symbol_(symbol) {}
+  row_call(const graph& g, const node& n, std::span<const row_state> states, const std::string& symbol)
+      : context_(infer_context::of(g, n)), graph_(g), states_(states), symbol_(symbol) {}
 
   /// Types, dims, attributes and known elements, as inference sees them.
   const infer_context& context() const { return context_; }
@@ -64,7 +63,7 @@ private:
   bool are_sizes(const call_axis& axis, size_t i) const;
   std::string operand_text(size_t i) const;
 
-  infer_context context_;
+  const infer_context context_;
   const graph& graph_;
   std::span<const row_state> states_; // by value
   const std::string& symbol_;

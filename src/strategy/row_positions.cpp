@@ -35,11 +35,11 @@ std::optional<dim> bound_of(const std::vector<dim>& numbers) {
 }
 
 /// Returns the same for the elements of a value that is a Range under any dims.
-std::optional<dim> bound_of(graph& g, const std::vector<node_id>& producer, value_id v) {
+std::optional<dim> bound_of(const graph& g, const std::vector<node_id>& producer, value_id v) {
   while (producer[v] >= 0) {
-    node& n = g.nodes[producer[v]];
+    const node& n = g.nodes[producer[v]];
     if (n.def->domain.empty() && n.def->name == "Range")
-      return counted(infer_context(g, n));
+      return counted(infer_context::of(g, n));
     if (!n.def->domain.empty() || !is_view(n.def->name))
       return std::nullopt;
     v = n.inputs[0];
@@ -61,7 +61,7 @@ std::optional<row_state> viewed(const row_call& c) {
 }
 
 /// Row numbers times a number, or plus a Range that all rows share.
-std::optional<row_state> computed(const row_call& c, graph& g, const std::vector<node_id>& producer) {
+std::optional<row_state> computed(const row_call& c, const graph& g, const std::vector<node_id>& producer) {
   const size_t numbers = c.state(0).is == relation::positions ? 0 : 1, other = 1 - numbers;
   row_state s = c.state(numbers);
   if (s.is != relation::positions || c.state(other).is != relation::shared || !s.bound.is(1))
@@ -93,7 +93,7 @@ std::optional<row_state> picked(const row_call& c) {
 
 } // namespace
 
-std::optional<row_state> indexed_rows(const row_call& c, graph& g, const std::vector<node_id>& producer) {
+std::optional<row_state> indexed_rows(const row_call& c, const graph& g, const std::vector<node_id>& producer) {
   const std::string_view name = c.def().name;
   if (!c.def().domain.empty())
     return std::nullopt;

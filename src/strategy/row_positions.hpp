@@ -10,6 +10,6 @@ namespace troupe {
 /// Returns what output 0 of a call is that makes, computes with or uses row numbers or folded rows as above; nullopt if
 /// the call does anything else. `producer`: the node that makes each value, as `adjacency` has it. The graph is only
 /// read.
-std::optional<row_state> indexed_rows(const row_call& c, graph& g, const std::vector<node_id>& producer);
+std::optional<row_state> indexed_rows(const row_call& c, const graph& g, const std::vector<node_id>& producer);
 
 } // namespace troupe

@@ -63,7 +63,7 @@ public:
                to_string(graph_.values[v].type));
     for (value_id v : graph_.inputs)
       result.inputs.push_back(add_input(v));
-    for (node& n : graph_.nodes)
+    for (const node& n : graph_.nodes)
       add_node(n);
     for (value_id v : graph_.outputs)
       result.outputs.push_back(output_rows(v));
@@ -126,7 +126,7 @@ private:
            });
   }
 
-  void add_node(node& n) {
+  void add_node(const node& n) {
     const auto unknown = [&](value_id v) { return v != no_value && !graph_.values[v].known; };
     if (std::none_of(n.outputs.begin(), n.outputs.end(), unknown))
       return; // the host computes them from dims alone
@@ -148,7 +148,7 @@ private:
 
   /// A call that has to do with row numbers (row_positions.hpp), or else is refused for this reason; so are later calls
   /// that use its result for anything else.
-  void use_index(node& n, const std::string& reason) {
+  void use_index(const node& n, const std::string& reason) {
     const auto found = index_state(n);
     if (!found)
       fail(errc::unsupported, "rows of '{}' cannot be proved independent: {}", symbol_, reason);
@@ -157,7 +157,7 @@ private:
       deferred_[n.outputs[0]] = reason;
   }
 
-  std::optional<row_state> index_state(node& n) {
+  std::optional<row_state> index_state(const node& n) const {
     try {
       const auto found = indexed_rows(row_call(graph_, n, states_, symbol_), graph_, producer_);
       const auto& dims = graph_.values[n.outputs.at(0)].dims;
@@ -179,7 +179,7 @@ private:
     }
   }
 
-  void follow_axes(node& n) {
+  void follow_axes(const node& n) {
     const auto places = row_call(graph_, n, states_, symbol_).results();
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       if (!is_open(n.outputs[i]))
@@ -197,7 +197,7 @@ private:
 
   bool is_open(value_id v) const { return v != no_value && !graph_.values[v].known; }
 
-  graph graph_;                              // a copy: rules look at it through inference's eyes, which may write
+  const graph& graph_;
   std::vector<row_state> states_;            // by value
   std::map<value_id, std::string> deferred_; // why row numbers serve as an index only
   std::vector<node_id> producer_ = adjacency_of(graph_).producer;

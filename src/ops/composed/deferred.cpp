@@ -107,6 +107,7 @@ std::vector<dim> evaluated(const std::vector<dim>& dims, int64_t size) {
   for (const std::string& name : names)
     values[name] = size;
   std::vector<dim> numbers;
+  numbers.reserve(dims.size());
   for (const dim& d : dims)
     numbers.emplace_back(d.evaluate(values));
   return numbers;

@@ -20,7 +20,6 @@
 // two operators one after the other; kernels may keep more digits of Y.
 #include "ops/composed/fused_attention.hpp"
 #include "base/parallel.hpp"
-#include "ops/axes.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
@@ -348,20 +347,6 @@ op_cost attention_projection_cost(const attributes& attrs, const call_shapes& s)
   const int64_t depth = w.size() == 2 ? w[is_transposed(attrs) ? 1 : 0] : 1;
   cost.flops += 2 * static_cast<double>(depth) * static_cast<double>(volume(z));
   return cost;
-}
-
-/// Batches: a batch element's queries, keys, values and cache; the mask broadcasts.
-call_axis& add_batch(call_axes& a) {
-  const size_t cache = positions_first(a.call().attrs()) ? 1 : 0;
-  return a.map({{0, 0}, {1, 0}, {2, 0}, a.fit(3, 0, 4), {past_key_input, cache}, {past_value_input, cache}}, 0);
-}
-
-void fused_attention_axes(call_axes& a) {
-  add_batch(a);
-}
-
-void attention_projection_axes(call_axes& a) {
-  a.join(add_batch(a), a.fit(residual, 0, 3));
 }
 
 constexpr auto fused_attention_rows = std::to_array<op_def>({

@@ -282,9 +282,13 @@ op_cost attention_cost(const attributes&, const call_shapes& call) {
   return {2 * keys * static_cast<double>(volume(call.inputs[0]) + volume(call.outputs[0])), operand_bytes(call)};
 }
 
-/// Batches, and heads of 4-D operands: query heads in groups that share those of keys and values.
+/// Batches; queries, unless which keys they see depends on their position; and heads of 4-D operands: query heads in
+/// groups that share those of keys and values.
 void attention_axes(call_axes& a) {
   const infer_context& c = a.call();
+  const size_t queries = c.rank(0) == 4 ? 2 : 1;
+  if (c.attrs().integer("is_causal", 0) == 0)
+    a.map({{0, queries}, a.fit(mask_input, 2, 4)}, {{0, queries}, {3, 2}});
   a.map(
       {{0, 0}, {1, 0}, {2, 0}, a.fit(mask_input, 0, 4), {past_key_input, 0}, {past_value_input, 0}, {nonpad_input, 0}},
       0);

@@ -196,7 +196,7 @@ std::vector<C> project(const call_operands<C>& o, const recurrent_sizes& s, int6
 /// Returns the state of all sequences of more than `step` elements as codes of 8 bits keep it.
 template <class C>
 std::vector<C> quantized_state(std::vector<C> h, const std::vector<int64_t>& lengths, int64_t step) {
-  const size_t hidden = lengths.empty() ? 0 : h.size() / lengths.size();
+  const size_t hidden = std::max<size_t>(1, h.size() / std::max<size_t>(1, lengths.size()));
   float low = 0, high = 0;
   for (size_t i = 0; i < h.size(); ++i) {
     if (step >= lengths[i / hidden])
