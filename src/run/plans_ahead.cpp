@@ -40,7 +40,7 @@ session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
 
 std::optional<prepared_run> session_plans::likely_next(const prepared_run& run) {
   std::optional<bindings> symbols = forecast_.next(run.symbols);
-  if (!symbols || run.source != run.asked) // what spills is planned for each binding
+  if (!symbols)
     return std::nullopt;
   prepared_run next{.source = run.source,
                     .symbols = std::move(*symbols),
@@ -48,6 +48,8 @@ std::optional<prepared_run> session_plans::likely_next(const prepared_run& run) 
                     .asked = run.asked,
                     .asked_key = run.asked_key};
   next.key = binding_key(next);
+  if (instead_.source_of(next) != run.source) // it is planned when it comes
+    return std::nullopt;
   next.bound = find_bound(next);
   return next;
 }
@@ -59,7 +61,7 @@ plan_job session_plans::bind_job(const prepared_run& next) {
 bool session_plans::find_again(const prepared_run& next) {
   // Since it was prepared, its plan may have been evicted, or another one may have taken its place because it did not
   // fit.
-  return plans_.find(next.asked_key) && !instead_.find(next) && find_bound(next) == next.bound;
+  return plans_.find(next.asked_key) && instead_.source_of(next) == next.source && find_bound(next) == next.bound;
 }
 
 void session_plans::use(const plan_beside& made) {

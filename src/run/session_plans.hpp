@@ -3,9 +3,9 @@
 // Nothing is made here: a lookup finds what is there, or returns the job that makes what is missing (run/plan_job.hpp)
 // and is asked again after that. One job at a time. So a lookup never waits for a rewrite, a plan or a binding.
 //
-// If a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices; if it has no
-// kernel for a binding's dims, one made for these dims. A body's binding has the memory that the executions around it
-// leave.
+// If a device lacks memory for a binding, that one and others that do not fit get a plan that spills to the other
+// devices (`replaced_plans`); if it has no kernel for a binding's dims, that binding gets a plan made for these dims. A
+// body's binding has the memory that the executions around it leave.
 //
 // Three levels, each a cache: the model is specialised to the ranks of inputs whose shape the file does not state and
 // to the values of inputs that decide shapes (`specialisations`), planned for a device set (`plan_devices`), and bound

@@ -92,7 +92,7 @@ TEST_CASE("a model larger than a device's limit runs over several", "[actors][B2
   for (const policy_row& row : policies()) {
     INFO(row.name);
     const session s = e.load(layered_model(layers), {.policy = row.policy});
-    for (int64_t n : {1, 8})
+    for (int64_t n : {1, 8, 64, 3})
       check_close(s.run(some_input(n)).outputs.at("y"), unlimited(layers, n));
     const auto p = plan_of(s, some_input(8));
     CHECK(p->weight_bytes[0] <= 12 * layer_bytes);

@@ -4,9 +4,11 @@
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/find_or_make.hpp"
+#include "support/graph_builder.hpp"
 #include "support/small_models.hpp"
 
 #include <algorithm>
+#include <set>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -20,6 +22,24 @@ std::vector<device_info> two_devices(int64_t bytes = 16 * gib) {
   for (const char* name : {"a", "b"})
     infos.push_back({.name = name, .kind = device_kind::null, .memory_bytes = bytes});
   return infos;
+}
+
+std::vector<device_info> two_devices_of(int64_t first, int64_t second) {
+  std::vector<device_info> infos = two_devices(second);
+  infos[0].memory_bytes = first;
+  return infos;
+}
+
+/// x [n, 64] → so many times MatMul with 16 KiB of weights.
+graph layers(int count) {
+  graph_builder b;
+  value_id v = b.input("x", {dim::symbol("n"), 64});
+  for (int i = 0; i < count; ++i) {
+    const std::vector<float> weights(64 * 64, static_cast<float>(i));
+    v = b.op("MatMul", {v, b.constant(fmt::format("w{}", i), tensor::of<float>({64, 64}, weights))});
+  }
+  b.output(v);
+  return b.g;
 }
 
 session_plans plans_of(graph g, const session_options& options = {}, std::vector<device_info> devices = two_devices()) {
@@ -114,6 +134,24 @@ TEST_CASE("the plan that spilled is found again with the memory that it was made
   CHECK(prepare(plans, {127, 1024}).source == spilled.source);
   CHECK(prepare(plans, {1, 1024}).source == fits.source);
   CHECK(plans.stats().plans.misses == 2);
+}
+
+TEST_CASE("a plan that spilled serves others, and what has outgrown it is planned with room", "[actors][E6][B3]") {
+  session_plans plans = plans_of(layers(24), {.fuse = false}, two_devices_of(256 << 10, 16 * gib));
+  const prepared_run first = prepare(plans, {2, 64});
+  REQUIRE_FALSE(first.source->compiled->remarks.empty());
+  CHECK(prepare(plans, {1, 64}).source == first.source); // its weights alone are too large for a device
+  CHECK(prepare(plans, {3, 64}).source == first.source);
+  std::set<planned_model_ptr> made;
+  int foreseen = 0;
+  for (int64_t n = 4; n <= 100; ++n) {
+    const prepared_run step = prepare(plans, {n, 64});
+    made.insert(step.source);
+    const auto next = plans.likely_next(step);
+    foreseen += next && next->source == step.source && plans.find_again(*next);
+  }
+  CHECK(made.size() <= 8); // instead of 97
+  CHECK(foreseen >= 80);
 }
 
 TEST_CASE("a plan outlives its specialisation, and takes its bound plans along", "[actors][E6]") {
