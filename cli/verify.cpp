@@ -4,7 +4,8 @@
 // The first trial, the CPU with the model's own operators, is what the others are compared with. An element passes
 // where it is within `--rtol` of it, or within `--atol` times the output's largest magnitude: sums that cancel are as
 // good as their terms. A strategy gets several requests at once, so that each of its replicas answers some though a
-// request cannot be cut.
+// request cannot be cut. Where something differs, it names operators of the model that turn a difference of rounding
+// into a large one.
 #include "cli/command.hpp"
 #include "cli/compare.hpp"
 #include "cli/progress.hpp"
@@ -13,6 +14,7 @@
 #include "base/printable.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/show/idle_devices.hpp"
+#include "plan/show/statistics.hpp"
 #include "strategy/replica_sets.hpp"
 #include "troupe/inspect.hpp"
 
@@ -46,6 +48,7 @@ struct outcome {
   std::vector<std::string> warnings;
   std::string difference; // what differs or went wrong; empty if it passed
   bool unsupported = false;
+  std::vector<std::string> deciders; // of the model
 };
 
 std::vector<std::string> open_devices(const verify_arguments& args) {
@@ -117,6 +120,17 @@ void compare_outputs(const named_tensors& got, const named_tensors& want, const 
   }
 }
 
+/// Returns which operators of a model decide between values that may be all but equal: where the last bit of an element
+/// is another, their results may be quite others.
+std::vector<std::string> deciders_of(const graph& g) {
+  std::vector<std::string> found;
+  const std::map<std::string, size_t> operators = statistics_of(g).operators;
+  for (const char* name : {"ArgMax", "ArgMin", "DynamicQuantizeLinear", "NonMaxSuppression", "QuantizeLinear", "TopK"})
+    if (operators.contains(name))
+      found.emplace_back(name);
+  return found;
+}
+
 engine_options engine_of(const trial& t, const verify_arguments& args) {
   engine_options options = args.engine();
   options.devices = t.devices;
@@ -141,7 +155,10 @@ outcome run_trial(const trial& t, const verify_arguments& args, named_tensors& i
     std::vector<std::future<run_result>> runs;
     while (runs.size() < requests)
       runs.push_back(model.submit(inputs, {.cancel = stop}));
-    count_nodes(*plan_of(model, inputs), result.nodes);
+    const std::shared_ptr<const plan> used = plan_of(model, inputs);
+    count_nodes(*used, result.nodes);
+    if (want.empty())
+      result.deciders = deciders_of(*used->given);
     if (t.is_alone) // beside others a device may well have nothing to do
       result.warnings = warnings_of(model, inputs);
     for (std::future<run_result>& run : runs) {
@@ -229,8 +246,13 @@ void verify_model(const verify_arguments& args) {
     write_json(out);
   }
   stop.exit_if_requested();
-  if (std::any_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return !o.difference.empty(); }))
-    throw CLI::RuntimeError(1);
+  if (std::none_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return !o.difference.empty(); }))
+    return;
+  if (const std::vector<std::string>& deciders = outcomes.front().deciders; !args.json && !deciders.empty())
+    fmt::print("note: this model has {}: what decides between values that are all but equal makes much of a "
+               "difference of rounding before it\n",
+               fmt::join(deciders, ", "));
+  throw CLI::RuntimeError(1);
 }
 
 } // namespace

@@ -116,6 +116,18 @@ TEST_CASE("verify finds the same answer everywhere, and a device that is wrong",
   const command_result wrong = run_command("verify " + cnn + " --devices cpu,null", true);
   CHECK(wrong.status == 1);
   CHECK_THAT(wrong.output, Contains("DIFFERS") && Contains("null alone") && Contains("element "));
+  CHECK_THAT(wrong.output, !Contains("all but equal"));
+  onnx::ModelProto best = relu_model();
+  best.mutable_graph()->mutable_node(0)->set_op_type("ArgMax");
+  best.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(
+      onnx::TensorProto::INT64);
+  best.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+  const scratch_folder folder;
+  const std::string argmax = folder.write("m.onnx", best.SerializeAsString()).string();
+  const command_result decided =
+      run_command("verify " + argmax + " --devices cpu,null --dim batch=9 --dim features=4", true);
+  CHECK(decided.status == 1);
+  CHECK_THAT(decided.output, Contains("note: this model has ArgMax: "));
   const command_result refused = run_command("verify " + cnn + " --rtol -1", true);
   CHECK(refused.status == 2);
 }
