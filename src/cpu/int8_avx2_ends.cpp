@@ -23,18 +23,25 @@ TROUPE_AVX2_INLINE byte_limits limits_of(const byte_end& e) {
 /// What 8 columns share.
 struct column_end {
   __m256i correction;
-  __m256 scale, offset;
+  __m256 scale, offset, inverse;
 };
 
 TROUPE_AVX2_INLINE column_end columns_of(const byte_end& e, int64_t first) {
-  return {load(e.correction + first), _mm256_loadu_ps(e.scale + first), _mm256_loadu_ps(e.offset + first)};
+  return {load(e.correction + first), _mm256_loadu_ps(e.scale + first), _mm256_loadu_ps(e.offset + first),
+          _mm256_set1_ps(e.end.inverse)};
 }
 
-/// Returns ⌊(sum + correction) · scale + offset⌉, halves to even: what is too large for an integer is a large one, what
-/// is too small the least.
+/// Returns a product that is rounded before it is added to anything.
+TROUPE_AVX2_INLINE __m256 apart(__m256 product) {
+  asm("" : "+x"(product));
+  return product;
+}
+
+/// Returns ⌊((sum + correction) · scale + offset) · inverse⌉, halves to even.
 TROUPE_AVX2_INLINE __m256i rounded(__m256i sum, const column_end& e) {
   const __m256 whole = _mm256_cvtepi32_ps(_mm256_add_epi32(sum, e.correction));
-  return _mm256_cvtps_epi32(_mm256_min_ps(_mm256_fmadd_ps(whole, e.scale, e.offset), _mm256_set1_ps(1e9f)));
+  const __m256 real = _mm256_add_ps(apart(_mm256_mul_ps(whole, e.scale)), e.offset);
+  return _mm256_cvtps_epi32(_mm256_mul_ps(real, e.inverse));
 }
 
 /// Packs four registers of integers within 16-byte lanes: 4 of each register's in each lane. Packing and the addition

@@ -126,20 +126,28 @@ void finish::bind_scales(const kernel_run& r) {
   inverse_ = scales_once ? 1.f : 1.f / y_scale;
   if (at_.bias != SIZE_MAX)
     offset_.assign(r.input<float>(at_.bias), r.input<float>(at_.bias) + columns_);
-  // Without this a result may be NaN, which activations keep and limits of bytes do not.
-  const auto stays_finite = [&](float f) { return std::isfinite(f * inverse_); };
-  is_finite_ = std::all_of(scale_.begin(), scale_.end(), stays_finite) &&
-               std::all_of(offset_.begin(), offset_.end(), stays_finite);
   if (is_quantised)
     offset_.resize(scale_.size(), 0.f);
-  if (is_simple() && is_quantised && inverse_ != 1) // one multiplication instead of two
-    for (std::vector<float>* factors : {&scale_, &offset_})
-      for (float& f : *factors)
-        f *= inverse_;
+  is_bounded_ = stays_bounded(is_quantised ? most_rounded : std::numeric_limits<float>::max());
   y_zero_ = 0;
   if (at_.y_zero != SIZE_MAX)
     y_zero_ = type_ == dtype::uint8 ? static_cast<float>(*r.input<uint8_t>(at_.y_zero))
                                     : static_cast<float>(*r.input<int8_t>(at_.y_zero));
+}
+
+/// Without this a result may be NaN, which activations keep and limits of bytes do not, or no integer.
+bool finish::stays_bounded(double most) const {
+  constexpr double largest_product = 255 * 255, largest_sum = 2147483648.0; // where it wraps
+  double sum = largest_product * static_cast<double>(depth_);
+  for (const int32_t bias : integer_bias_)
+    sum = std::max(sum, largest_product * static_cast<double>(depth_) + std::abs(static_cast<double>(bias)));
+  sum = std::min(sum, largest_sum);
+  for (size_t i = 0; i < scale_.size(); ++i) {
+    const double offset = i < offset_.size() ? std::abs(static_cast<double>(offset_[i])) : 0;
+    if (!((std::abs(static_cast<double>(scale_[i])) * sum + offset) * static_cast<double>(inverse_) <= most))
+      return false;
+  }
+  return true;
 }
 
 void finish::correct_for(const int32_t* column_sums) {
@@ -188,14 +196,14 @@ void finish::apply_block(const int32_t* sums, int32_t row_sum, int64_t first, in
 }
 
 bool finish::is_simple() const {
-  return can_finish_rows() && !scale_.empty() && is_clamp_ && is_finite_ && inverse_ > 0;
+  return can_finish_rows() && !scale_.empty() && is_clamp_ && is_bounded_ && inverse_ > 0;
 }
 
 /// The activation's limits become limits of the bytes: rounding keeps order.
 quantised_end finish::end() const {
   const quantized_range range = range_of(type_);
   const auto limit = [&](float x) { return static_cast<int32_t>(saturated(x * inverse_, y_zero_, range)); };
-  return {static_cast<int32_t>(y_zero_), limit(low_), limit(high_)};
+  return {inverse_, static_cast<int32_t>(y_zero_), limit(low_), limit(high_)};
 }
 
 byte_end finish::bytes(int64_t first) const {

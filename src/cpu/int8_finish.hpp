@@ -75,6 +75,8 @@ public:
 
 private:
   void bind_scales(const kernel_run& r);
+  /// Returns whether no result, over its scale, is larger than `most` in magnitude, or no number.
+  bool stays_bounded(double most) const;
   /// Returns whether int8_rows.hpp does all of it.
   bool is_simple() const;
   quantised_end end() const;
@@ -97,7 +99,7 @@ private:
   float inverse_ = 1, y_zero_ = 0;
   float low_, high_; // limits of the real results, if the activation is no more than these
   bool is_clamp_;
-  bool is_finite_ = true; // scales and offsets, over the result's scale
+  bool is_bounded_ = true; // results, over their scale
 };
 
 } // namespace troupe::int8

@@ -32,19 +32,24 @@ TROUPE_AVX512 column_block load_block(const finished_rows& f, int64_t first) {
           f.offset ? _mm512_maskz_loadu_ps(mask, f.offset + first) : _mm512_setzero_ps()};
 }
 
+/// Returns a product that is rounded before it is added to anything.
+TROUPE_AVX512 inline __m512 apart(__m512 product) {
+  asm("" : "+v"(product));
+  return product;
+}
+
 /// Real results of one row.
 template <bool HasRowSums>
 TROUPE_AVX512 __m512 real_row(const finished_rows& f, const column_block& b, int64_t row, int64_t first) {
   __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(f.sums + row * f.sums_step + first), b.correction);
   if constexpr (HasRowSums)
     sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_set1_epi32(f.row_sums[row]), b.zero));
-  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), b.scale, b.offset);
+  return _mm512_add_ps(apart(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), b.scale)), b.offset);
 }
 
-/// Returns ⌊real⌉, halves to even. What is too large for an integer is a large one, what is too small (or NaN) a small
-/// one; both leave room for a zero point.
-TROUPE_AVX512 __m512i rounded(__m512 real) {
-  return _mm512_cvtps_epi32(_mm512_max_ps(_mm512_min_ps(_mm512_set1_ps(1e9f), real), _mm512_set1_ps(-1e9f)));
+/// Returns ⌊real · inverse⌉, halves to even.
+TROUPE_AVX512 __m512i rounded(__m512 real, float inverse) {
+  return _mm512_cvtps_epi32(_mm512_mul_ps(real, _mm512_set1_ps(inverse)));
 }
 
 template <bool HasRowSums, bool IsQuantised>
@@ -59,7 +64,7 @@ TROUPE_AVX512 void finish_block(const finished_rows& f, int64_t first) {
       const __m512 limited = _mm512_min_ps(_mm512_set1_ps(f.high), _mm512_max_ps(_mm512_set1_ps(f.low), real));
       _mm512_mask_storeu_ps(y, b.mask, limited);
     } else {
-      const __m512i moved = _mm512_add_epi32(rounded(real), _mm512_set1_epi32(f.end.zero));
+      const __m512i moved = _mm512_add_epi32(rounded(real, f.end.inverse), _mm512_set1_epi32(f.end.zero));
       const __m512i limited =
           _mm512_min_epi32(_mm512_max_epi32(moved, _mm512_set1_epi32(f.end.least)), _mm512_set1_epi32(f.end.most));
       const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, limited);
@@ -94,17 +99,23 @@ TROUPE_AVX2 narrow_block load_narrow_block(const finished_rows& f, int64_t first
           f.offset ? _mm256_maskload_ps(f.offset + first, mask) : _mm256_setzero_ps()};
 }
 
+/// Returns a product that is rounded before it is added to anything.
+TROUPE_AVX2 inline __m256 apart(__m256 product) {
+  asm("" : "+x"(product));
+  return product;
+}
+
 template <bool HasRowSums>
 TROUPE_AVX2 __m256 real_row(const finished_rows& f, const narrow_block& b, int64_t row, int64_t first) {
   __m256i sum = _mm256_maskload_epi32(f.sums + row * f.sums_step + first, b.mask);
   sum = _mm256_add_epi32(sum, b.correction);
   if constexpr (HasRowSums)
     sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(_mm256_set1_epi32(f.row_sums[row]), b.zero));
-  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), b.scale, b.offset);
+  return _mm256_add_ps(apart(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), b.scale)), b.offset);
 }
 
-TROUPE_AVX2 __m256i rounded(__m256 real) {
-  return _mm256_cvtps_epi32(_mm256_max_ps(_mm256_min_ps(_mm256_set1_ps(1e9f), real), _mm256_set1_ps(-1e9f)));
+TROUPE_AVX2 __m256i rounded(__m256 real, float inverse) {
+  return _mm256_cvtps_epi32(_mm256_mul_ps(real, _mm256_set1_ps(inverse)));
 }
 
 template <bool HasRowSums, bool IsQuantised>
@@ -121,7 +132,7 @@ TROUPE_AVX2 void finish_narrow_block(const finished_rows& f, int64_t first) {
       const __m256 limited = _mm256_min_ps(_mm256_set1_ps(f.high), _mm256_max_ps(_mm256_set1_ps(f.low), real));
       _mm256_maskstore_ps(reinterpret_cast<float*>(y), b.mask, limited);
     } else {
-      const __m256i moved = _mm256_add_epi32(rounded(real), _mm256_set1_epi32(f.end.zero));
+      const __m256i moved = _mm256_add_epi32(rounded(real, f.end.inverse), _mm256_set1_epi32(f.end.zero));
       const __m256i limited =
           _mm256_min_epi32(_mm256_max_epi32(moved, _mm256_set1_epi32(f.end.least)), _mm256_set1_epi32(f.end.most));
       const __m256i bytes = _mm256_shuffle_epi8(limited, first_bytes);

@@ -6,13 +6,18 @@
 
 namespace troupe::int8 {
 
-/// What quantises: limits of the bytes, the type's range or what an activation leaves of it.
+/// What quantises: 1 / the scale of the result; limits of the bytes, the type's range or what an activation leaves of
+/// it.
 struct quantised_end {
+  float inverse;
   int32_t zero, least, most;
 };
 
+// Each product and sum is rounded, as by kernels of GPUs and on processors without AVX2: beside a tie, one rounding
+// less is another byte. So compilers must not fuse a product with a sum (`apart`).
+
 /// Rows of sums, and what becomes of them: (sum + correction − row sum · zero) · scale + offset, limited to [low,
-/// high], or quantised: ⌊that⌉ + end.zero, limited.
+/// high], or quantised: ⌊that · end.inverse⌉ + end.zero, limited; what is rounded is at most `most_rounded`.
 struct finished_rows {
   const int32_t* sums;
   int64_t sums_step, rows, columns;
@@ -27,10 +32,14 @@ struct finished_rows {
   int64_t y_step; // bytes
 };
 
+/// The largest magnitude of what becomes an integer: room is left for a zero point.
+inline constexpr double most_rounded = 2e9;
+
 /// Parameters of columns that may be read beyond the last one.
 inline constexpr int64_t spare_columns = 64;
 
-/// How sums of columns end as bytes: ⌊(sum + correction) · scale + offset⌉ + end.zero, limited.
+/// How sums of columns end as bytes: ⌊((sum + correction) · scale + offset) · end.inverse⌉ + end.zero, limited. What is
+/// rounded is at most `most_rounded`.
 struct byte_end {
   // Of the first column; `spare_columns` more than there are can be read.
   const int32_t* correction;

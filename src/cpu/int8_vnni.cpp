@@ -44,19 +44,25 @@ TROUPE_VNNI_INLINE byte_limits limits_of(const byte_end& e) {
 /// What 16 columns share.
 struct column_end {
   __m512i correction;
-  __m512 scale, offset;
+  __m512 scale, offset, inverse;
 };
 
 TROUPE_VNNI_INLINE column_end columns_of(const byte_end& e, int64_t first) {
-  return {_mm512_loadu_si512(e.correction + first), _mm512_loadu_ps(e.scale + first),
-          _mm512_loadu_ps(e.offset + first)};
+  return {_mm512_loadu_si512(e.correction + first), _mm512_loadu_ps(e.scale + first), _mm512_loadu_ps(e.offset + first),
+          _mm512_set1_ps(e.end.inverse)};
 }
 
-/// Returns ⌊(sum + correction) · scale + offset⌉, halves to even: what is too large for an integer is a large one, what
-/// is too small the least.
+/// Returns a product that is rounded before it is added to anything.
+TROUPE_VNNI_INLINE __m512 apart(__m512 product) {
+  asm("" : "+v"(product));
+  return product;
+}
+
+/// Returns ⌊((sum + correction) · scale + offset) · inverse⌉, halves to even.
 TROUPE_VNNI_INLINE __m512i rounded(__m512i sum, const column_end& e) {
   const __m512 whole = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, e.correction));
-  return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_fmadd_ps(whole, e.scale, e.offset), _mm512_set1_ps(1e9f)));
+  const __m512 real = _mm512_add_ps(apart(_mm512_mul_ps(whole, e.scale)), e.offset);
+  return _mm512_cvtps_epi32(_mm512_mul_ps(real, e.inverse));
 }
 
 /// Packs four registers of integers within 16-byte lanes: 4 of each register's in each lane. Packing and the addition

@@ -1,0 +1,63 @@
+// Bytes whose last bit decides how they are rounded: the same by every kernel, whatever the processor has.
+#include "cpu/kernel_check.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+
+using namespace troupe;
+using troupe::testing::kernel_check;
+
+namespace {
+
+constexpr float tie_scale = 0.0235f;
+constexpr int64_t tie_columns = 300;
+
+/// Weights, scales and biases of columns, whose results of 101 times the weight are beside ties: (k + 1/2) · tie_scale,
+/// but for rounding.
+struct columns_beside_ties {
+  std::vector<int> weights;
+  std::vector<float> scales, biases;
+
+  columns_beside_ties() {
+    std::minstd_rand random(7);
+    std::uniform_real_distribution<float> scale(0.01f, 0.02f);
+    for (int64_t c = 0; c < tie_columns; ++c) {
+      weights.push_back(1 + static_cast<int>(random() % 127));
+      scales.push_back(scale(random));
+      const double middle = static_cast<double>(random() % 200) + 0.5;
+      const double product =
+          101.0 * weights.back() * static_cast<double>(tie_scale) * static_cast<double>(scales.back());
+      biases.push_back(static_cast<float>(middle * static_cast<double>(tie_scale) - product));
+    }
+  }
+
+  /// The call's inputs from A on, which is 101 everywhere; weights are of type T.
+  template <class T>
+  kernel_check& give_to(kernel_check& check, shape a_dims, shape b_dims, layout l) const {
+    tensor a(dtype::uint8, std::move(a_dims)), b(dtype_of<T>, std::move(b_dims));
+    std::fill_n(a.mutable_data<uint8_t>(), a.size(), uint8_t{101});
+    std::ranges::transform(weights, b.mutable_data<T>(), [](int w) { return static_cast<T>(w); });
+    check.input(a, false, l).input(b, true).scalar(dtype::float32, tie_scale);
+    check.input(tensor::of<float>({tie_columns}, scales))
+        .absent()
+        .absent()
+        .input(tensor::of<float>({tie_columns}, biases));
+    return check.scalar(dtype::float32, tie_scale).scalar(dtype::uint8, 3);
+  }
+};
+
+} // namespace
+
+TEST_CASE("bytes beside ties are the reference's", "[cpu][quantised]") {
+  const columns_beside_ties columns;
+  kernel_check product("troupe", "QuantizedMatMul"), with_row_sums("troupe", "QuantizedMatMul");
+  columns.give_to<int8_t>(product, {7, 1}, {1, tie_columns}, layout::plain);
+  CHECK(product.worst("int8_matmul", 0, 0.25) == 0);
+  columns.give_to<uint8_t>(with_row_sums, {7, 1}, {1, tie_columns}, layout::plain);
+  CHECK(with_row_sums.worst("int8_matmul", 0, 0.25) == 0);
+  attributes each;
+  each.set("group", tie_columns);
+  kernel_check conv("troupe", "QuantizedConv", each);
+  columns.give_to<int8_t>(conv, {1, tie_columns, 1, 5}, {tie_columns, 1, 1, 1}, layout::channels_last);
+  CHECK(conv.channels_last_output().worst("int8_depthwise", 0, 0.25) == 0);
+}
