@@ -93,6 +93,16 @@ comparison compare_elements(const tensor& got, const tensor& want, const toleran
 
 } // namespace
 
+tolerance on_scale_of(const tensor& want, const tolerance& allowed) {
+  double largest = 0;
+  if (types::floats & set_of(want.type()))
+    for (double v : to_double(want.view()))
+      if (std::isfinite(v))
+        largest = std::max(largest, std::abs(v));
+  const double step = want.type() == dtype::bfloat16 ? 0x1p-7 : want.type() == dtype::float16 ? 0x1p-10 : 0;
+  return {std::max(allowed.relative, step), std::max(allowed.absolute, step) * largest};
+}
+
 comparison compare(const tensor& got, const tensor& want, const tolerance& allowed) {
   if (got.type() != want.type() || got.dims() != want.dims())
     return {.worst = infinite,
