@@ -15,8 +15,8 @@ struct tolerance {
   std::optional<double> l2 = std::nullopt;
 };
 
-/// Returns the tolerance for an output's elements on its scale: the absolute one is in parts of the largest magnitude in
-/// `want`, and none is less than a step of a 16-bit type, which any other order of the same sums may cost.
+/// Returns the tolerance for an output's elements on its scale: the absolute one is in parts of the largest magnitude
+/// in `want`, and none is less than a step of a 16-bit type, which any other order of the same sums may cost.
 tolerance on_scale_of(const tensor& want, const tolerance& allowed);
 
 /// How far an output is from what was expected.

@@ -3,9 +3,9 @@
 //
 // The first trial, the CPU with the model's own operators, is what the others are compared with. An element passes
 // where it is within `--rtol` of it, or within `--atol` times the output's largest magnitude: sums that cancel are as
-// good as their terms. Elements of 16 bits may be a step of their type apart. A strategy gets several requests at once, so that each of its replicas answers some though a
-// request cannot be cut. Where something differs, it names operators of the model that turn a difference of rounding
-// into a large one.
+// good as their terms. Elements of 16 bits may be a step of their type apart. A strategy gets several requests at once,
+// so that each of its replicas answers some though a request cannot be cut. Where something differs, it names operators
+// of the model that turn a difference of rounding into a large one.
 #include "cli/command.hpp"
 #include "cli/compare.hpp"
 #include "cli/progress.hpp"

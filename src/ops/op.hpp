@@ -20,9 +20,7 @@ class infer_context {
 public:
   infer_context(graph& g, node& n) : graph_(g), node_(n) {}
   /// What is known of a call that has been inferred. Constant, since it is only read: what it refers to may be so.
-  static const infer_context of(const graph& g, const node& n) {
-    return {const_cast<graph&>(g), const_cast<node&>(n)};
-  }
+  static const infer_context of(const graph& g, const node& n) { return {const_cast<graph&>(g), const_cast<node&>(n)}; }
 
   const node& call() const { return node_; }
   const attributes& attrs() const { return node_.attrs; }

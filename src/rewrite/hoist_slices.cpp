@@ -122,8 +122,8 @@ value_id take(graph_editor& e, value_id v, const taken_part& part, size_t axis) 
   return add_inferred(e, make_node(name, "", "Slice", {v, starts, ends, axes}, {}), e.val(v).name);
 }
 
-/// Operand `i` of a call says how long the result is in element `element`: now that of the part, unless the element only
-/// says that it is that of the operand, or what is left.
+/// Operand `i` of a call says in element `element` how long the result is: as long as the part now, unless the element
+/// says "as the operand" or "what is left".
 value_id resized(graph_editor& e, const node& call, size_t i, size_t element, const dim& length) {
   std::vector<dim> elements = infer_context::of(e.model(), call).require_known(i);
   if (elements[element].is(0) || elements[element].is(-1))

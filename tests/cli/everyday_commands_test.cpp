@@ -124,7 +124,8 @@ TEST_CASE("a device that was asked for and gets no node is a warning with the re
   CHECK_THAT(run_command("run " + data_file("small_cnn.onnx") + " --devices vulkan:0,cpu", true).output,
              !Contains("warning"));
   CHECK_THAT(run_command("verify" + run.substr(3) + "vulkan:0", true).output,
-             Contains("warning: device 'vulkan:0' runs no node") && Contains("NonZero has outputs whose shape depends on data"));
+             Contains("warning: device 'vulkan:0' runs no node") &&
+                 Contains("NonZero has outputs whose shape depends on data"));
 }
 
 TEST_CASE("an output's declared shape that is not so is a warning, its type an error", "[cli]") {
