@@ -96,6 +96,12 @@ call_axes::place call_axes::fit(size_t i, size_t axis, size_t rank) const {
   return {i, axis < missing || call_.dims(i)[axis - missing].is(1) ? nowhere : axis - missing};
 }
 
+const symbolic_shape& call_axes::result_dims() const {
+  if (!call_.has_output_dims(0))
+    refuse("has a result of unknown rank");
+  return call_.output_dims(0);
+}
+
 void call_axes::refuse(std::string_view why) const {
   fail(errc::unsupported, "{}", why);
 }
@@ -125,9 +131,7 @@ namespace axes {
 
 void broadcast(call_axes& a) {
   const infer_context& c = a.call();
-  if (!c.has_output_dims(0))
-    a.refuse("has a result of unknown rank");
-  const size_t rank = c.output_dims(0).size();
+  const size_t rank = a.result_dims().size();
   if (c.call().def->limited_broadcast && c.rank(1) != rank)
     a.refuse("broadcasts as opsets before 7 did");
   for (size_t axis = 0; axis < rank; ++axis) {
@@ -152,10 +156,7 @@ void regions(call_axes& a) {
 }
 
 void view(call_axes& a) {
-  const infer_context& c = a.call();
-  if (!c.has_output_dims(0))
-    a.refuse("has a result of unknown rank");
-  const symbolic_shape &from = c.dims(0), &to = c.output_dims(0);
+  const symbolic_shape &from = a.call().dims(0), &to = a.result_dims();
   const outer_products x(from), y(to);
   for (size_t i = 0; i < x.axes.size(); ++i)
     for (size_t j = 0; j < y.axes.size(); ++j) {
@@ -167,7 +168,7 @@ void view(call_axes& a) {
       if (!wide && !high)
         continue;
       call_axis& made = a.map({{0, x.axes[i], wide.value_or(1)}}, {{0, y.axes[j], wide ? dim(1) : *high}});
-      if (c.call().def->name == "Reshape")
+      if (a.call().call().def->name == "Reshape")
         made.sizes = {{1, y.axes[j]}};
     }
 }

@@ -59,6 +59,8 @@ public:
   explicit call_axes(const infer_context& call) : call_(call) {}
 
   const infer_context& call() const { return call_; }
+  /// Returns the dims of result 0; refuses if its rank is not known.
+  const symbolic_shape& result_dims() const;
   std::span<const call_axis> all() const { return axes_; }
   std::span<call_axis> all() { return axes_; }
   /// Returns whether only the type of operand `i` matters.
@@ -84,7 +86,7 @@ public:
   /// there.
   place fit(size_t i, size_t axis, size_t rank) const;
   void ignore(size_t i) { ignored_ = i; }
-  /// Throws what `axes_of` turns into a call without axes; `why` follows "the call …".
+  /// Throws `errc::unsupported`: no axes; `why` follows the node's name.
   [[noreturn]] void refuse(std::string_view why) const;
 
 private:

@@ -81,27 +81,32 @@ std::optional<call_axis> mapped_axis(const graph_editor& e, node_id n, size_t ax
   }
 }
 
+/// A node, and an axis of it.
+struct node_along {
+  node_id node;
+  call_axis axis;
+};
+
 /// The node that makes `v` for `reader` alone, and its axis at dim `axis` of `v`.
-std::optional<std::pair<node_id, call_axis>> maker_along(const graph_editor& e, value_id v, node_id reader,
-                                                         size_t axis) {
+std::optional<node_along> maker_along(const graph_editor& e, value_id v, node_id reader, size_t axis) {
   const node_id n = e.producer(v);
   if (n < 0 || e.only_consumer(v) != reader)
     return std::nullopt;
   auto found = mapped_axis(e, n, axis);
-  return found ? std::optional(std::pair(n, std::move(*found))) : std::nullopt;
+  return found ? std::optional(node_along{n, std::move(*found)}) : std::nullopt;
 }
 
-/// Whether taking part of `v` spares a call that computes its work.
-bool spares_work(const graph_editor& e, value_id v, node_id reader, size_t axis, int steps) {
-  const auto found = maker_along(e, v, reader, axis);
-  if (!found || steps == 0)
-    return false;
-  const auto& [n, along] = *found;
-  if (e.at(n).def->cost)
+/// Whether a call does less work for part of an axis: itself, or one that makes an operand of it for it alone.
+bool spares_work(const graph_editor& e, const node_along& call, int steps) {
+  const node& n = e.at(call.node);
+  if (n.def->cost)
     return true;
-  for (size_t i = 0; i < along.inputs.size(); ++i)
-    if (along.inputs[i] && spares_work(e, e.at(n).inputs[i], n, along.inputs[i]->axis, steps - 1))
-      return true;
+  for (size_t i = 0; steps > 0 && i < n.inputs.size(); ++i)
+    if (const auto& place = call.axis.inputs[i]) {
+      const auto maker = maker_along(e, n.inputs[i], call.node, place->axis);
+      if (maker && spares_work(e, *maker, steps - 1))
+        return true;
+    }
   return false;
 }
 
@@ -134,15 +139,16 @@ value_id resized(graph_editor& e, const node& call, size_t i, size_t element, co
 
 bool hoist(graph_editor& e, node_id n) {
   const auto part = part_of(e, n);
-  if (!part || !spares_work(e, e.at(n).inputs[0], n, part->axis, longest_way))
+  const auto maker = part ? maker_along(e, e.at(n).inputs[0], n, part->axis) : std::nullopt;
+  if (!maker || !spares_work(e, *maker, longest_way - 1))
     return false;
-  const auto [maker, along] = *maker_along(e, e.at(n).inputs[0], n, part->axis);
-  node call = e.at(maker);
+  const call_axis& along = maker->axis;
+  node call = e.at(maker->node);
   for (size_t i = 0; i < call.inputs.size(); ++i)
     if (along.inputs[i])
       call.inputs[i] = take(e, call.inputs[i], *part, along.inputs[i]->axis);
   for (const auto& [i, element] : along.sizes)
-    call.inputs[i] = resized(e, e.at(maker), i, element, part->length);
+    call.inputs[i] = resized(e, e.at(maker->node), i, element, part->length);
   const value_id out = e.at(n).outputs[0];
   const std::string name = e.at(n).name + "/view";
   const value_id kept = add_inferred(e, std::move(call), e.val(out).name);

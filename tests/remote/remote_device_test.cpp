@@ -74,7 +74,7 @@ chunk_work far_work(const bound_plan& bound, chunk_id id, std::vector<value_ref>
   return work;
 }
 
-/// A device whose values are as long as the test wants, and that keeps none of them.
+/// A device that gives values as long as the test wants, and does not keep them.
 class forgetful_device final : public device {
 public:
   const device_info& info() const override { return info_; }

@@ -30,7 +30,7 @@ std::vector<device_info> two_devices_of(int64_t first, int64_t second) {
   return infos;
 }
 
-/// x [n, 64] → so many times MatMul with 16 KiB of weights.
+/// `count` products of x, [n, 64], one after the other, each with 16 KiB of weights.
 graph layers(int count) {
   graph_builder b;
   value_id v = b.input("x", {dim::symbol("n"), 64});

@@ -217,7 +217,7 @@ constexpr char sums_of_conv[] = "ConvInteger", sums_of_matmul[] = "MatMulInteger
 /// A product of bytes with its bias and residual; the scales and zero points other than B's must be single.
 void quantized_matmul_axes(call_axes& a) {
   for (const size_t i : {at::a_scale, at::a_zero, at::y_scale, at::y_zero})
-    if (a.call().has_input(i) && !std::ranges::all_of(a.call().dims(i), [](const dim& d) { return d.is(1); }))
+    if (a.call().has_input(i) && !volume(a.call().dims(i)).is(1))
       a.refuse("has scales for rows of A or of its result");
   axes::product(a, at::b, false, false, false, {at::bias, at::r});
   axes::parameters(a, at::b, a.call().rank(at::b) - 1, {at::b_scale, at::b_zero});

@@ -5,7 +5,6 @@
 // A class is the one of the largest score. Two classes may have one score: the second class where it is positive; their
 // scores are then [1 − s, s].
 #include "base/checked.hpp"
-#include "ops/axes.hpp"
 #include "ops/ml/scores.hpp"
 #include "ops/operand.hpp"
 
@@ -124,17 +123,8 @@ void classifier(kernel_context& c) {
 }
 
 constexpr auto ml_linear_rows = std::to_array<op_def>({
-    op_row("LinearClassifier", 1, infer_linear_classifier, classifier,
-           {.domain = machine_learning,
-            .max_outputs = 2,
-            .types = feature_types,
-            .axes = axes::before_last<1>,
-            .mixes = "scores what is along"}),
-    op_row("LinearRegressor", 1, infer_linear_regressor, regressor,
-           {.domain = machine_learning,
-            .types = feature_types,
-            .axes = axes::before_last<1>,
-            .mixes = "scores what is along"}),
+    scorer_row("LinearClassifier", 1, infer_linear_classifier, classifier, feature_types, 2),
+    scorer_row("LinearRegressor", 1, infer_linear_regressor, regressor, feature_types),
 });
 
 } // namespace

@@ -1,6 +1,7 @@
 // What the models of ai.onnx.ml share: rows of features, labels of classes, and what becomes of scores.
 #pragma once
 
+#include "ops/axes.hpp"
 #include "ops/families.hpp"
 
 namespace troupe {
@@ -63,5 +64,16 @@ void set_classes(infer_context& c, const class_labels& labels, int64_t scores);
 
 /// What models take, whatever they compute with.
 inline constexpr dtype_set feature_types = set_of(dtype::float32, dtype::float64, dtype::int64, dtype::int32);
+
+/// Returns the row of an operator that gives each row of features, [N, C], scores or a label.
+constexpr op_def scorer_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
+                            void (*reference)(kernel_context&), dtype_set types, uint8_t outputs = 1) {
+  return op_row(name, since, infer, reference,
+                {.domain = machine_learning,
+                 .max_outputs = outputs,
+                 .types = types,
+                 .axes = axes::before_last<1>,
+                 .mixes = "scores what is along"});
+}
 
 } // namespace troupe

@@ -9,7 +9,6 @@
 //     Weng, "Probability estimates for multi-class classification by pairwise coupling", 2004, its second approach).
 // Without support vectors the coefficients are those of linear scores, and rho[0] is added to each.
 #include "base/checked.hpp"
-#include "ops/axes.hpp"
 #include "ops/ml/scores.hpp"
 #include "ops/operand.hpp"
 
@@ -326,17 +325,8 @@ void svm_classifier(kernel_context& c) {
 }
 
 constexpr auto ml_svm_rows = std::to_array<op_def>({
-    op_row("SVMClassifier", 1, infer_svm_classifier, svm_classifier,
-           {.domain = machine_learning,
-            .max_outputs = 2,
-            .types = feature_types,
-            .axes = axes::before_last<1>,
-            .mixes = "scores what is along"}),
-    op_row("SVMRegressor", 1, infer_svm_regressor, svm_regressor,
-           {.domain = machine_learning,
-            .types = feature_types,
-            .axes = axes::before_last<1>,
-            .mixes = "scores what is along"}),
+    scorer_row("SVMClassifier", 1, infer_svm_classifier, svm_classifier, feature_types, 2),
+    scorer_row("SVMRegressor", 1, infer_svm_regressor, svm_regressor, feature_types),
 });
 
 } // namespace

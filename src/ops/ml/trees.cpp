@@ -6,7 +6,6 @@
 // two classes ever gets votes, and there are no base values for both, its score is that of the second class: a
 // probability if no weight is negative, else a margin.
 #include "base/checked.hpp"
-#include "ops/axes.hpp"
 #include "ops/ml/forest.hpp"
 #include "ops/ml/scores.hpp"
 #include "ops/operand.hpp"
@@ -218,22 +217,10 @@ void tree_classifier(kernel_context& c) {
 }
 
 constexpr auto ml_tree_rows = std::to_array<op_def>({
-    op_row("TreeEnsemble", 5, infer_ensemble, tree_ensemble,
-           {.domain = machine_learning,
-            .types = set_of(dtype::float32, dtype::float64, dtype::float16),
-            .axes = axes::before_last<1>,
-            .mixes = "scores what is along"}),
-    op_row("TreeEnsembleClassifier", 1, infer_classifier, tree_classifier,
-           {.domain = machine_learning,
-            .max_outputs = 2,
-            .types = feature_types,
-            .axes = axes::before_last<1>,
-            .mixes = "scores what is along"}),
-    op_row("TreeEnsembleRegressor", 1, infer_regressor, tree_regressor,
-           {.domain = machine_learning,
-            .types = feature_types,
-            .axes = axes::before_last<1>,
-            .mixes = "scores what is along"}),
+    scorer_row("TreeEnsemble", 5, infer_ensemble, tree_ensemble,
+               set_of(dtype::float32, dtype::float64, dtype::float16)),
+    scorer_row("TreeEnsembleClassifier", 1, infer_classifier, tree_classifier, feature_types, 2),
+    scorer_row("TreeEnsembleRegressor", 1, infer_regressor, tree_regressor, feature_types),
 });
 
 } // namespace

@@ -190,21 +190,19 @@ void append_axes(call_axes& a) {
   a.map({{0, 3}, {1, 3}}, 3);
 }
 
+constexpr op_def concat_row(int64_t since, void (*infer)(infer_context&)) {
+  return op_row("Concat", since, infer, concat_kernel,
+                {.inputs = {1, 255},
+                 .types = movable_types,
+                 .layouts = layout_support::joining,
+                 .repeats = repeats_only,
+                 .axes = concat_axes,
+                 .mixes = "joins along"});
+}
+
 constexpr auto concat_rows = std::to_array<op_def>({
-    op_row("Concat", 1, infer_concat_1, concat_kernel,
-           {.inputs = {1, 255},
-            .types = movable_types,
-            .layouts = layout_support::joining,
-            .repeats = repeats_only,
-            .axes = concat_axes,
-            .mixes = "joins along"}),
-    op_row("Concat", 4, infer_concat, concat_kernel,
-           {.inputs = {1, 255},
-            .types = movable_types,
-            .layouts = layout_support::joining,
-            .repeats = repeats_only,
-            .axes = concat_axes,
-            .mixes = "joins along"}),
+    concat_row(1, infer_concat_1),
+    concat_row(4, infer_concat),
     op_row("Split", 1, infer_split, split_kernel,
            {.inputs = {1, 2},
             .max_outputs = 255,

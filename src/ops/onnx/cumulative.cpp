@@ -63,19 +63,18 @@ void cumulative_axes(call_axes& a) {
   a.keep(axis, axis + 1);
 }
 
+constexpr op_def cumulative_row(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
+  return op_row(name, since, infer_same, reference,
+                {.inputs = {2, 2},
+                 .types = types::numeric,
+                 .needs_float32 = true,
+                 .axes = cumulative_axes,
+                 .mixes = "accumulates along"});
+}
+
 constexpr auto cumulative_rows = std::to_array<op_def>({
-    op_row("CumSum", 11, infer_same, cum_sum,
-           {.inputs = {2, 2},
-            .types = types::numeric,
-            .needs_float32 = true,
-            .axes = cumulative_axes,
-            .mixes = "accumulates along"}),
-    op_row("CumProd", 26, infer_same, cum_prod,
-           {.inputs = {2, 2},
-            .types = types::numeric,
-            .needs_float32 = true,
-            .axes = cumulative_axes,
-            .mixes = "accumulates along"}),
+    cumulative_row("CumSum", 11, cum_sum),
+    cumulative_row("CumProd", 26, cum_prod),
 });
 
 } // namespace

@@ -104,23 +104,20 @@ void layer_norm_axes(call_axes& a) {
   a.keep(a.call().axis("axis", -1, rank), rank, {1, 2});
 }
 
+constexpr op_def layer_norm_row(int64_t since, int64_t until) {
+  return op_row("LayerNormalization", since, infer_layer_norm, layer_norm<true>,
+                {.until = until,
+                 .inputs = {2, 3},
+                 .max_outputs = 3,
+                 .types = types::floats,
+                 .cost = layer_norm_cost,
+                 .axes = layer_norm_axes,
+                 .mixes = "normalises over"});
+}
+
 constexpr auto layer_norm_rows = std::to_array<op_def>({
-    // ONNX Runtime's optimiser has written it into models of all opsets since before ONNX had it.
-    op_row("LayerNormalization", 1, infer_layer_norm, layer_norm<true>,
-           {.until = 16,
-            .inputs = {2, 3},
-            .max_outputs = 3,
-            .types = types::floats,
-            .cost = layer_norm_cost,
-            .axes = layer_norm_axes,
-            .mixes = "normalises over"}),
-    op_row("LayerNormalization", 17, infer_layer_norm, layer_norm<true>,
-           {.inputs = {2, 3},
-            .max_outputs = 3,
-            .types = types::floats,
-            .cost = layer_norm_cost,
-            .axes = layer_norm_axes,
-            .mixes = "normalises over"}),
+    layer_norm_row(1, 16), // ONNX Runtime's optimiser has written it into models since before ONNX had it
+    layer_norm_row(17, op_def{}.until),
     op_row("RMSNormalization", 23, infer_layer_norm, layer_norm<false>,
            {.inputs = {2, 2},
             .types = types::floats,

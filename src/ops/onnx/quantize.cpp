@@ -216,7 +216,7 @@ void quantize_axes(call_axes& a) {
   const infer_context& c = a.call();
   const symbolic_shape &x = c.dims(0), &scale = c.dims(1);
   const int64_t block = c.attrs().integer("block_size", 0);
-  const bool single = std::ranges::all_of(scale, [](const dim& d) { return d.is(1); });
+  const bool single = volume(scale).is(1);
   const size_t along = single && block == 0 ? x.size() : c.axis("axis", 1, x.size());
   for (size_t axis = 0; axis < x.size(); ++axis) {
     const bool in_blocks = block > 0 && axis == along;

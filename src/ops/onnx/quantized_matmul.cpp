@@ -209,7 +209,7 @@ void qlinear_matmul_axes(call_axes& a) {
   axes::parameters(a, 0, a.call().rank(0) - 2, {1, 2});
   axes::parameters(a, 3, a.call().rank(3) - 1, {4, 5});
   for (const size_t of_result : {6, 7})
-    if (!std::ranges::all_of(a.call().dims(of_result), [](const dim& d) { return d.is(1); }))
+    if (!volume(a.call().dims(of_result)).is(1))
       a.refuse("has scales for rows of its result");
 }
 

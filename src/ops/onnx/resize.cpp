@@ -340,7 +340,7 @@ void resize_axes(call_axes& a) {
   for (size_t axis = 0; axis < c.rank(0); ++axis)
     if (const auto stated = std::ranges::find(resized, axis); stated == resized.end())
       a.map({{0, axis}}, axis);
-    else if (stretches && c.dims(0)[axis] == c.output_dims(0)[axis])
+    else if (stretches && c.dims(0)[axis] == a.result_dims()[axis])
       a.map({{0, axis}}, axis).sizes = {
           {operands_of(c.input_count()).sizes, static_cast<size_t>(stated - resized.begin())}};
 }

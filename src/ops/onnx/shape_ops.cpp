@@ -262,12 +262,12 @@ void expand_kernel(kernel_context& c) {
 }
 
 void constant_of_shape_axes(call_axes& a) {
-  for (size_t axis = 0; axis < a.call().output_dims(0).size(); ++axis)
+  for (size_t axis = 0; axis < a.result_dims().size(); ++axis)
     a.map({}, axis).sizes = {{0, axis}};
 }
 
 void expand_axes(call_axes& a) {
-  const size_t rank = a.call().output_dims(0).size(), stated = a.call().require_known(1).size();
+  const size_t rank = a.result_dims().size(), stated = a.call().require_known(1).size();
   for (size_t axis = 0; axis < rank; ++axis)
     if (call_axis& made = a.map({a.fit(0, axis, rank)}, axis); axis + stated >= rank)
       made.sizes = {{1, axis + stated - rank}};

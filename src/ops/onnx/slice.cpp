@@ -165,7 +165,7 @@ void slice_axes(call_axes& a) {
     size_t range = 0;
     while (range < count && (axes ? normalize_axis(axes->at(range), c.rank(0)) : range) != axis)
       ++range;
-    const bool whole = c.output_dims(0)[axis] == c.dims(0)[axis];
+    const bool whole = a.result_dims()[axis] == c.dims(0)[axis];
     if (range == count)
       a.map({{0, axis}}, axis);
     else if (whole && (!steps || steps->at(range) == 1))
