@@ -30,7 +30,7 @@ STANDARD = r"[a-z_0-9]+$"
 # room itself (`.`) has a place in the order, or none: then it goes with all of them, as plan.hpp below and plan.cpp
 # above the others do.
 SUB_ROOMS = {"src/ops": [".", "onnx", "contrib", "ml", "composed"],
-             "src/plan": ["estimate", "place", "place/policies", "cut", "bind", "show"],
+             "src/plan": ["estimate", "place", "place/policies", "split", "cut", "bind", "show"],
              "actors": ["network"], "shaders": ["parameters", "."]}
 
 # One library, one door: the folder whose files may include a third-party header. OpenSSL has two: actors for TLS, and
@@ -106,6 +106,15 @@ def doors(tree):
         for pattern, allowed in DOORS.items():
             if re.match(pattern, header) and not path.startswith((*allowed, "tests/")):
                 yield Violation(path, number, f"{header} belongs in {' or '.join(allowed)}")
+
+
+def matchers(tree):
+    """Catch2 2 and 3 mean different things by one matcher's name: tests take those of support/catch.hpp, in Catch."""
+    for path in tree.select(*CPP, under="tests/"):
+        if path != "tests/support/catch.hpp":
+            for number, line in enumerate(tree.lines(path), 1):
+                if "Catch::Matchers" in line:
+                    yield Violation(path, number, "name the matcher as support/catch.hpp does: Catch::Contains")
 
 
 def first_header(tree):

@@ -8,7 +8,7 @@ from .tree import Skipped, Tree
 
 # Rules that the tree keeps.
 RULES = [tools.formatted, sizes.file_length, sizes.function_length, includes.layering, includes.doors,
-         includes.sub_rooms, includes.first_header, includes.unknown_rooms, includes.namespaces,
+         includes.matchers, includes.sub_rooms, includes.first_header, includes.unknown_rooms, includes.namespaces,
          words.sorted_tables, words.operator_literals, tools.mutations, tools.figure_tables, tools.operator_names]
 # Rules that are younger than what breaks them (debts.py).
 RULES_WITH_DEBTS = [sizes.line_length, sizes.methods, words.plain_words]

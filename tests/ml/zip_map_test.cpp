@@ -53,7 +53,7 @@ TEST_CASE("ZipMap gives the tensor that it would have zipped", "[ml][loader][A1]
 }
 
 TEST_CASE("ZipMap's labels must fit, and no other maps are taken", "[ml][loader][A7]") {
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   CHECK_THAT(thrown_by([&] {
                rewrite(load(classifier({7, 8, 9})), {});
              }).what(),

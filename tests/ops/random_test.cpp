@@ -102,7 +102,7 @@ TEST_CASE("Random numbers have the type that is stated, or that of the operand",
   CHECK(type_of("Multinomial", {}, {probabilities}) == dtype::int32);
   CHECK(type_of("Multinomial", attrs_of({{"dtype", int64_t{7}}}), {probabilities}) == dtype::int64);
   CHECK_THROWS_WITH(type_of("RandomNormal", attrs_of({{"shape", many}, {"dtype", int64_t{7}}})),
-                    Catch::Matchers::Contains("int64"));
+                    Catch::Contains("int64"));
 }
 
 TEST_CASE("The rewrite neither folds nor merges random numbers that no seed decides", "[ops][rewrite][A1]") {
@@ -153,5 +153,5 @@ TEST_CASE("MaxRoiPool takes the largest of whole elements", "[ops][A1]") {
       }
   CHECK_THROWS_WITH(drawn("MaxRoiPool", attrs_of({{"pooled_shape", std::vector<int64_t>{1, 1}}}),
                           {x, tensor::of<float>({1, 5}, std::vector<float>{2, 0, 0, 1, 1})}),
-                    Catch::Matchers::Contains("region 0 is of image 2"));
+                    Catch::Contains("region 0 is of image 2"));
 }

@@ -6,7 +6,7 @@
 #include "support/grammar_talk.hpp"
 
 using namespace troupe;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using remote::served_executions;
 using test::far_host;
 using test::round_trip;

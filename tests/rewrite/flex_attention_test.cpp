@@ -184,7 +184,7 @@ TEST_CASE("FlexAttention refuses operands that do not fit", "[rewrite][ops][A7]"
     const graph g = m.finish(std::move(attrs));
     return std::string(thrown_by([&] { rewrite(g, {}); }).what());
   };
-  using Catch::Matchers::Contains;
+  using Catch::Contains;
   flex_model odd({.heads = 4, .kv_heads = 3});
   CHECK_THAT(words(odd), Contains("flex") && Contains("4 query heads cannot share 3 key heads"));
   flex_model integers(flex_sizes{});

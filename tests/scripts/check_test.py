@@ -91,6 +91,7 @@ PLANTED = {
                  {"include/troupe/a.hpp": '#include "base/a.hpp"\n'},
                  {"include/troupe/a.hpp": "#include <fmt/format.h>\n"}],
     "doors": [{"src/base/a.cpp": "#include <caf/all.hpp>\n"}, {"src/plan/a.cpp": "#include <openssl/evp.h>\n"}],
+    "matchers": [{"tests/a_test.cpp": "using Catch::Matchers::Contains;\n"}],
     "first_header": [{"include/troupe/troupe.hpp": "// `a.hpp`\n"},
                      {"include/troupe/troupe.hpp": '#include "troupe/a.hpp"\n'},
                      {"include/troupe/b.hpp": "// A public header.\n"}],

@@ -6,7 +6,7 @@
 #include "support/catch.hpp"
 
 using namespace troupe;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 TEST_CASE("the words of policies and strategies are the command's", "[strategy][C6]") {
   for (const policy_row& row : policies())
