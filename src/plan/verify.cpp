@@ -204,6 +204,8 @@ private:
     for (value_id v : g_.nodes[n].outputs) {
       if (v == no_value)
         continue;
+      if (g_.values[v].constant)
+        broken(id, "{} writes '{}', which is constant", describe(g_.nodes[n]), g_.values[v].name);
       if (writer_[v] >= 0)
         broken(id, "{} writes '{}', which {} writes already", describe(g_.nodes[n]), g_.values[v].name,
                describe(g_.nodes[writer_[v]]));

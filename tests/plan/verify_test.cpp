@@ -52,6 +52,10 @@ TEST_CASE("a plan without a chunk that can start is found", "[plan][A12][D8]") {
 TEST_CASE("a tensor with two writers is found", "[plan][A12]") {
   CHECK_THAT(defect([](plan& p) { edit_graph(p, [](graph& g) { g.nodes[2].outputs = g.nodes[1].outputs; }); }),
              Contains("test.plain 'n2' writes 'v2', which test.plain 'n1' writes already"));
+  CHECK_THAT(defect([](plan& p) {
+               edit_graph(p, [](graph& g) { g.values[g.nodes[0].outputs[0]].constant = std::make_shared<weight>(); });
+             }),
+             Contains("test.plain 'n0' writes 'v1', which is constant"));
   CHECK_THAT(defect([](plan& p) { p.producer[p.program->nodes[0].outputs[0]] = 1; }),
              Contains("test.plain 'n0' writes 'v1', but the plan's tables say otherwise"));
 }

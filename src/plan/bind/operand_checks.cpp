@@ -110,7 +110,7 @@ bool add(question& q, const attribute& a) {
 /// Adds a value; the elements of a large constant decide nothing, since inference does not look at them.
 void add(question& q, const value& v) {
   const bool small = v.constant && volume(v.constant->dims) <= static_cast<int64_t>(max_known_elements);
-  q.push_back(small ? fmt::format("{}", static_cast<const void*>(v.constant.get())) : v.constant ? "large" : "");
+  q.push_back(small ? to_hex(v.constant->key) : v.constant ? "large" : "");
   q.emplace_back(to_string(v.type));
   q.push_back(v.dims ? to_string(*v.dims) : "?");
   q.push_back(v.known ? to_string(*v.known) : "?");

@@ -176,10 +176,9 @@ private:
   }
 
   value_id add_last_value(value_id like) {
-    value v = g_.values[like];
-    v.name += "/channels_last";
-    v.layout = layout::channels_last;
-    return g_.add_value(std::move(v));
+    const value& v = g_.values[like]; // what it is made of may be a constant, it is not
+    return g_.add_value(
+        {.name = v.name + "/channels_last", .type = v.type, .dims = v.dims, .layout = layout::channels_last});
   }
 
   void add_reorder(value_id from, value_id to, device_index device) {

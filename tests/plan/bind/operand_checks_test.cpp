@@ -144,6 +144,15 @@ TEST_CASE("of layers that ask the same, a binding asks one", "[plan]") {
   CHECK(p->open_operands.at(0).size() == 1);
 }
 
+TEST_CASE("of layers with constants of equal content, a binding asks one", "[plan][wire]") {
+  graph_builder b;
+  value_id x = b.input("x", {n, m});
+  for (int layer = 0; layer < 3; ++layer)
+    x = b.op("PRelu", {x, b.constant("", ones({4}))});
+  const auto p = make_plan(b.program({x}), {device_info{.name = "cpu"}}, {});
+  CHECK(p->open_operands.at(0).size() == 1);
+}
+
 TEST_CASE("a binding asks only nodes whose operands may not fit", "[plan][engine]") {
   graph_builder b;
   const value_id x = b.input("x", {n, 4}), y = b.input("y", {m, 4});

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"
 #include "support/made_up_op.hpp"
+#include "support/run_graph.hpp"
 
 #include <algorithm>
 #include <random>
@@ -233,6 +234,19 @@ TEST_CASE("a residual of bytes is laid out like the sum that a convolution ends 
   REQUIRE(conv->inputs.size() == 14);
   for (const value_id v : {conv->inputs[0], conv->inputs[9], conv->outputs[0]})
     CHECK(g.values[v].layout == layout::channels_last);
+}
+
+TEST_CASE("a constant residual is laid out by a node, whose result is no constant", "[plan]") {
+  conv_net n;
+  const value_id x = n.input({1, 4, 8, 8});
+  n.output(n.op("Add", {n.conv(x, 4, 4), n.constant("residual", random_tensor({1, 4, 8, 8}, 3))}));
+  graph g = rewrite(n.g, {});
+  REQUIRE(g.nodes.size() == 1);
+  std::vector<device_index> placement(g.nodes.size(), 0);
+  assign_layouts(g, placement, cpus(1));
+  CHECK_NOTHROW(verify_layouts(g, placement, cpus(1)));
+  CHECK_NOTHROW(validate(g)); // a constant has no producer
+  CHECK(g.nodes.size() == 4);
 }
 
 TEST_CASE("a GPU's convolution of bytes that are no words reads them as they are", "[plan][quantised]") {
