@@ -48,7 +48,9 @@ public:
       installed_chunk& c = out_.chunks[own[i]];
       c.first = i == 0;
       c.last = i + 1 == own.size();
-      c.next_is_free = !c.last && plan_.chunks[own[i + 1]].predecessors.back() <= own[i]; // all of them are sent
+      // No other device waits for its copies, or all that the next one waits for is sent.
+      c.next_is_free =
+          !c.last && (!is_awaited(plan_, own[i]) || plan_.chunks[own[i + 1]].predecessors.back() <= own[i]);
       install_chunk(own[i], chosen[i], c);
     }
     upload_constants();

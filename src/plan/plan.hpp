@@ -204,6 +204,9 @@ bool launches_nothing(const plan& p, const node& n);
 /// else `v` itself (an upload, a constant or a host-known value).
 value_id root_on(const plan& p, const chunk& c, value_id v);
 
+/// Returns whether a chunk of another device waits for chunk `id`.
+bool is_awaited(const plan& p, chunk_id id);
+
 /// Adds the data-dependent symbols that `v`, computed with shape `dims`, gives values to (see `plan::symbols`).
 void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& values);
 

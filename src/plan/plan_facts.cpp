@@ -2,6 +2,8 @@
 #include "ops/op.hpp"
 #include "plan/plan.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 std::vector<device_info> real_devices(const plan& p) {
@@ -26,6 +28,11 @@ bool is_joined(const plan& p, const node& n) {
 
 bool launches_nothing(const plan& p, const node& n) {
   return is_view(n) || is_joined(p, n);
+}
+
+bool is_awaited(const plan& p, chunk_id id) {
+  return std::ranges::any_of(p.chunks[id].dependents,
+                             [&](chunk_id after) { return p.chunks[after].device != p.chunks[id].device; });
 }
 
 value_id root_on(const plan& p, const chunk& c, value_id v) {

@@ -185,6 +185,8 @@ void add_upload(chunk_cost& cost, const plan& p, std::span<const shape> dims, va
   const device_info& device = p.devices[cost.device];
   const node_id maker = p.producer[v];
   const double bytes = value_bytes(p, dims, v);
+  if (bytes == 0)
+    return;
   cost.in_bytes += bytes;
   cost.in_s += link_seconds(bytes, device.profile.up);
   if (is_remote(device))
@@ -196,6 +198,8 @@ void add_upload(chunk_cost& cost, const plan& p, std::span<const shape> dims, va
 void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v, bool comes_here) {
   const device_info& device = p.devices[cost.device];
   const double bytes = value_bytes(p, dims, v);
+  if (bytes == 0)
+    return;
   cost.out_bytes += bytes;
   cost.out_s += link_seconds(bytes, device.profile.down);
   if (comes_here)
@@ -223,13 +227,17 @@ std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims) 
 }
 
 std::vector<bool> next_is_free(std::span<const chunk_cost> chunks, size_t devices) {
-  std::vector<bool> is_free(chunks.size(), false);
+  std::vector<bool> is_free(chunks.size(), false), awaited(chunks.size(), false);
+  for (const chunk_cost& c : chunks)
+    for (chunk_id before : c.predecessors)
+      if (chunks[before].device != c.device)
+        awaited[before] = true;
   std::vector<const chunk_cost*> next(devices, nullptr);
   for (auto id = static_cast<chunk_id>(chunks.size()); id-- > 0;) {
     const chunk_cost& c = chunks[id];
     const chunk_cost* behind = std::exchange(next[c.device], &c);
-    is_free[id] =
-        behind && behind->segment == c.segment && (behind->predecessors.empty() || behind->predecessors.back() <= id);
+    is_free[id] = behind && behind->segment == c.segment &&
+                  (!awaited[id] || behind->predecessors.empty() || behind->predecessors.back() <= id);
   }
   return is_free;
 }

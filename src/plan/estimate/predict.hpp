@@ -49,8 +49,8 @@ void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, 
 /// Returns the costs of a plan's chunks with these dims, by value: `bound_plan::dims` or `expected_dims`.
 std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims);
 
-/// Returns, by chunk, whether its device's next one of the segment waits for no other device that may wait for it: then
-/// large copies out may go beside that one's work.
+/// Returns, by chunk, whether large copies out may go beside the work of its device's next one of the segment: no other
+/// device waits for them, or the next one waits for no other device, which may have waited for them.
 std::vector<bool> next_is_free(std::span<const chunk_cost> chunks, size_t devices);
 
 /// Plays chunks through, whose order is a topological one and ascending by segment.

@@ -12,6 +12,8 @@ namespace {
 
 /// Ranks that differ by less than this part of the longest way count as equal: predictions are no better.
 constexpr double rank_steps = 256;
+/// A node that only makes answers goes early if copying them takes this many times as long.
+constexpr double outlet_gain = 4;
 
 class node_sorter {
 public:
@@ -41,7 +43,7 @@ public:
           push(reader);
       });
     }
-    return order;
+    return with_outlets_early(order);
   }
 
 private:
@@ -81,6 +83,76 @@ private:
     if (!shape_readers_.empty())
       for (node_id reader : shape_readers_[n])
         f(reader);
+  }
+
+  /// Moves the nodes that only make answers to where the device next ends a chunk.
+  std::vector<node_id> with_outlets_early(const std::vector<node_id>& order) const {
+    const std::vector<bool> outlet = find_outlets();
+    std::vector<bool> done(order.size(), false);
+    std::vector<std::vector<node_id>> held(devices_.size());
+    std::vector<node_id> outlets, made;
+    const auto add = [&](node_id n) {
+      made.push_back(n);
+      done[n] = true;
+    };
+    std::ranges::copy_if(order, std::back_inserter(outlets), [&](node_id n) { return outlet[n]; });
+    for (node_id n : outlets)
+      held[placement_[n]].push_back(n);
+    const auto is_ready = [&](node_id n) {
+      return std::ranges::all_of(g_.nodes[n].inputs, [&](value_id v) {
+        return v == no_value || edges_.producer[v] < 0 || done[edges_.producer[v]];
+      });
+    };
+    for (node_id n : order) {
+      if (outlet[n])
+        continue;
+      add(n);
+      if (!is_read_elsewhere(n))
+        continue;
+      auto& waiting = held[placement_[n]];
+      for (node_id& m : waiting)
+        if (is_ready(m)) {
+          add(m);
+          m = -1;
+        }
+      std::erase(waiting, -1);
+    }
+    for (node_id n : outlets)
+      if (!done[n])
+        add(n);
+    return made;
+  }
+
+  bool is_read_elsewhere(node_id n) const {
+    return std::ranges::any_of(g_.nodes[n].outputs, [&](value_id v) {
+      return v != no_value && std::ranges::any_of(edges_.consumers[v],
+                                                  [&](node_id reader) { return placement_[reader] != placement_[n]; });
+    });
+  }
+
+  /// Finds, by node, those whose results only the caller reads, or others of them on the same device: little work for
+  /// much that is copied beside work.
+  std::vector<bool> find_outlets() const {
+    std::vector<bool> outlet(g_.nodes.size(), false);
+    for (auto n = static_cast<node_id>(outlet.size()); n-- > 0;) {
+      const device_info& device = devices_[placement_[n]];
+      if (!device.copies_beside_work || !shape_readers_.empty())
+        continue;
+      double bytes = 0;
+      bool only = true, read = false;
+      for (value_id v : g_.nodes[n].outputs) {
+        if (v == no_value)
+          continue;
+        bytes += edges_.is_output[v] ? value_bytes(v) : 0;
+        for (node_id reader : edges_.consumers[v]) {
+          read = true;
+          only = only && outlet[reader] && placement_[reader] == placement_[n];
+        }
+      }
+      const double copy_s = bytes / device.profile.down.bytes_per_s;
+      outlet[n] = only && (read || (bytes >= copies_beside_bytes && copy_s > outlet_gain * node_seconds(n)));
+    }
+    return outlet;
   }
 
   std::vector<uint32_t> dependency_counts() const {

@@ -5,6 +5,9 @@
 // A device runs its chunks in the order of their nodes, so priorities are decided here, once for each plan, and cost
 // nothing at run time. This is list scheduling by upward rank (Topcuoglu, Hariri, Wu: HEFT, IEEE TPDS 13(3), 2002),
 // moves included.
+//
+// What only makes large answers for the caller is urgent for no node, but its copies take a link that has nothing to
+// do. So it goes where its device ends a chunk and would wait for others, and its copies go beside the work after that.
 #pragma once
 
 #include "plan/plan.hpp"

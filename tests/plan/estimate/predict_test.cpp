@@ -150,6 +150,9 @@ TEST_CASE("large copies go beside the work of the chunks around", "[plan][cost][
             {.work_s = 3, .predecessors = {0, 1}}};
   CHECK(play(chunks, devices).chunks[0].end_s == Approx(4));
   CHECK(play(chunks, devices).makespan_s == Approx(4 + 0.5 + 10 + 3 + 0.5));
+  // They go beside its work if no other device waits for them, whatever it waits for itself.
+  chunks[1] = {.device = 1, .work_s = 3};
+  CHECK(play(chunks, devices).makespan_s == Approx(3 + 3 + 0.5));
 }
 
 TEST_CASE("an arena has room for the copies of the neighbours, not for more", "[plan][cost][C7]") {

@@ -53,6 +53,33 @@ TEST_CASE("of equally urgent nodes the one that frees memory goes first", "[plan
   CHECK(at("n3") < at("n2"));
 }
 
+TEST_CASE("large answers are made where their device ends a chunk, not at the end", "[plan][A14][C7]") {
+  graph_builder b;
+  const dim many = 4 * copies_beside_bytes;
+  const value_id in = b.input({64});
+  const value_id first = b.node(plain_op, {in}, {64});          // n0
+  const value_id answer = b.node(view_op, {first}, {64});       // n1
+  const value_id large = b.node(plain_op, {answer}, {many});    // n2
+  const value_id next = b.node(plain_op, {first}, {64});        // n3: device 1 reads it
+  const value_id far = b.node(plain_op, {next}, {64});          // n4 on device 1
+  const value_id last = b.node(plain_op, {far}, {64});          // n5
+  const value_id small = b.node(plain_op, {first}, {64});       // n6
+  b.g.outputs = {b.node(plain_op, {last}, {64}), large, small}; // n7
+  std::vector<device_index> placement{0, 0, 0, 0, 1, 0, 0, 0};
+  std::vector<device_info> devices = gpus(2);
+  for (device_info& d : devices) {
+    d.copies_beside_work = true;
+    d.profile.memory_bytes_per_s = 1e18;
+    d.profile.launch_s = 1e-6;
+    d.profile.down.bytes_per_s = 1e10;
+  }
+  order_nodes(b.g, placement, devices, {});
+  std::vector<std::string> names;
+  for (const node& n : b.g.nodes)
+    names.push_back(n.name);
+  CHECK(names == std::vector<std::string>{"n0", "n3", "n1", "n2", "n4", "n5", "n7", "n6"});
+}
+
 TEST_CASE("a graph on one device keeps its order", "[plan]") {
   graph_builder b;
   const value_id in = b.input({64});
