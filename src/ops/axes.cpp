@@ -1,5 +1,6 @@
 #include "ops/axes.hpp"
 
+#include "ops/registry.hpp"
 #include "ops/window.hpp"
 
 #include <algorithm>
@@ -115,7 +116,20 @@ call_axes axes_of(const infer_context& call) {
     if (call.has_input(i) && is_container(call.type(i)))
       a.refuse(in_containers);
   def.axes ? def.axes(a) : axes::broadcast(a);
+  for (call_axis& axis : a.all()) // scales may stand in the place of sizes
+    std::erase_if(axis.sizes, [&](const auto& size) { return !call.has_input(size.first); });
   return a;
+}
+
+node combining_call(combination by, dtype type) {
+  static constexpr std::array<std::string_view, 4> numbers{"Add", "Mul", "Min", "Max"},
+      truths{"Or", "And", "And", "Or"};
+  const op_def& def =
+      *find_op("", (type == dtype::boolean ? truths : numbers).at(static_cast<size_t>(by)), newest_opset(""));
+  node call{.op_type = std::string(def.name)};
+  call.outputs = {no_value};
+  call.def = &def;
+  return call;
 }
 
 std::string_view why_no_axes(const op_def& def) {

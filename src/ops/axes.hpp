@@ -40,7 +40,8 @@ struct call_axis {
   axis_kind kind = axis_kind::mapped;
   std::vector<std::optional<axis_place>> inputs;  // by operand; nullopt: each part reads all of the operand
   std::vector<std::optional<axis_place>> outputs; // by result; nullopt: each part makes all of the result
-  /// Elements of host-known operands that say how long result 0 is along the axis: (operand, element).
+  /// Elements of host-known operands, which are there, that say how long result 0 is along the axis: (operand,
+  /// element).
   std::vector<std::pair<size_t, size_t>> sizes;
   combination combined = combination::sum; // if reduced
   axis_window window;                      // if windowed
@@ -100,6 +101,9 @@ private:
 /// Returns the axes of a resolved and inferred call, which must outlive them. Throws `errc::unsupported` if nothing
 /// corresponds; the text follows the node's name: "works on text".
 call_axes axes_of(const infer_context& call);
+
+/// Returns a resolved call of the operator that combines two results of parts of this type; without operands.
+node combining_call(combination by, dtype type);
 
 /// Returns why no call of an operator has axes; empty if calls may have some. A composition has those of its calls.
 std::string_view why_no_axes(const op_def& def);

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 
+#include <algorithm>
+
 using namespace troupe;
 using namespace troupe::test;
 
@@ -77,4 +79,16 @@ TEST_CASE("an operand that may be repeated along the axis is not taken from", "[
   b.output(b.op("Gather", {sum, b.integer(3)}, attrs_of({{"axis", int64_t{1}}})));
   const graph g = check_fusion(b.g, {random_tensor({2, 5, 8}, 1), random_tensor({2, 1, 8}, 2)});
   CHECK(rows_of_products(g) == std::vector<std::string>{"seq"});
+}
+
+TEST_CASE("a part is taken before a Resize by scales, which states no sizes", "[rewrite][A4]") {
+  layer b;
+  const value_id conv = b.op("Conv", {b.input("x", {4, 3, 6, 6}), b.weights("w", {2, 3, 3, 3})});
+  const value_id scales = b.constant("scales", floats({4}, {1, 1, 2, 2}));
+  const value_id y = b.op("Resize", {conv, no_value, scales});
+  b.output(b.op("Slice", {y, b.integers({0}), b.integers({1}), b.integers({0})}));
+  const graph g = check_fusion(b.g, {random_tensor({4, 3, 6, 6}, 1)});
+  const auto resize = std::ranges::find(g.nodes, "Resize", &node::op_type);
+  REQUIRE(resize != g.nodes.end());
+  CHECK((*g.values[resize->outputs[0]].dims)[0].is(1));
 }

@@ -69,10 +69,7 @@ public:
               axis, [&](auto& t, auto& place) { return cut(t, place, p); }, &p);
         };
         const auto a = of_part(low), b = of_part(high);
-        static constexpr std::array<const char*, 4> numbers{"Add", "Mul", "Min", "Max"},
-            truths{"Or", "And", "And", "Or"};
-        const auto& names = a[0].type() == dtype::boolean ? truths : numbers;
-        const op_def& combine = *find_op("", names[static_cast<size_t>(axis.combined)], newest_opset(""));
+        const op_def& combine = *combining_call(axis.combined, a[0].type()).def;
         return same(
             evaluate(combine, {}, std::vector{a[0], b[0]}), [](auto& t, auto&) { return t; }, axis);
       }

@@ -264,27 +264,27 @@ op_cost projections_cost(const attributes& attrs, const call_shapes& s) {
   return cost;
 }
 
-/// Puts the angles of a rotary embedding on the axis of batches: they are a batch element's, all share them, or its
-/// positions look them up in tables.
-void join_angles(call_axes& a, call_axis& batches, const projection_attributes& how) {
+/// Puts the angles of a rotary embedding on dim `axis`, batches or positions: each row has its own, all share them, or
+/// its position looks them up in tables.
+void join_angles(call_axes& a, call_axis& rows, size_t axis, const projection_attributes& how) {
   const auto angle = [&](projection::angle which) { return projection::input(how.products, which); };
   const bool by_position = a.call().has_input(angle(projection::positions));
   for (const auto which : {projection::cosines, projection::sines})
     if (!by_position)
-      a.join(batches, how.rotary == "Rotary" ? a.fit(angle(which), 0, 3) : call_axes::place{angle(which), 0});
-  a.join(batches, {angle(projection::positions), 0});
+      a.join(rows, how.rotary == "Rotary" ? a.fit(angle(which), axis, 3) : call_axes::place{angle(which), axis});
+  a.join(rows, {angle(projection::positions), axis});
 }
 
-/// The dims before the last, along which products sum; rotated results have batches alone.
+/// The dims before the last, along which products sum.
 void projection_axes(call_axes& a) {
   const projection_attributes how(a.call().attrs());
   const size_t rank = a.call().rank(0);
-  for (size_t axis = 0; axis < (how.rotary.empty() ? rank - 1 : 1); ++axis) {
+  for (size_t axis = 0; axis + 1 < rank; ++axis) {
     call_axis& made = a.map({{0, axis}}, axis);
     for (size_t p = 0; p < how.products; ++p)
       a.join(made, a.fit(projection::input(p, projection::residual), axis, rank));
     if (!how.rotary.empty())
-      join_angles(a, made, how);
+      join_angles(a, made, axis, how);
   }
 }
 
