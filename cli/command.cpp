@@ -182,6 +182,9 @@ session_options model_options::session() const {
   session_options options;
   options.policy = chosen_policy();
   options.policy_plugin = policy_plugin;
+  if (split_along && options.policy != placement_policy::split)
+    throw CLI::RequiresError("--split-along", "--policy split");
+  options.split_along = split_along;
   options.strategy = strategy;
   options.strategy_plugin = strategy_plugin;
   if (has_one_plan() && stream.micro_batch > 0)

@@ -32,6 +32,7 @@ struct model_options {
   host_credentials credentials;
   std::string policy; // empty: that of the plug-in, else single
   std::string policy_plugin;
+  std::optional<int> split_along;
   troupe::strategy strategy = troupe::strategy::standard;
   std::string strategy_plugin; // then `strategy` is `plug_in`
   stream_options stream;

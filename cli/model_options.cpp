@@ -75,6 +75,11 @@ void add_placement_options(CLI::App& command, model_options& options) {
       .add_option("--policy-plugin", options.policy_plugin,
                   "A policy of your own, which is then the policy: a shared library as troupe/policy.hpp says")
       ->type_name("FILE");
+  command
+      .add_option("--split-along", options.split_along,
+                  "With --policy split: the dim of results along which nodes are cut; -1: their longest axes. Default: "
+                  "what is predicted to be fastest")
+      ->type_name("DIM");
   command.add_option("--pin", options.pins, "Node on a device, whatever the policy: 'NAME=DEVICE', * and ? in NAME")
       ->type_name("NAME=DEVICE")
       ->allow_extra_args(false);

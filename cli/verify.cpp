@@ -88,7 +88,16 @@ std::vector<trial> make_trials(const verify_arguments& args) {
       session_options options = base;
       options.policy = row.policy;
       options.policy_plugin.clear();
-      trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), row.name), together, options});
+      if (!row.cuts_nodes) {
+        trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), row.name), together, options});
+        continue;
+      }
+      for (const int along : {-1, 1}) { // wherever that can be done, not only where it is fast
+        options.split_along = along;
+        trials.push_back(
+            {fmt::format("{}, {} along {}", fmt::join(together, "+"), row.name, along < 0 ? "longest axes" : "dim 1"),
+             together, options});
+      }
     }
   }
   for (const strategy how : wanted) {

@@ -31,6 +31,7 @@ inline constexpr option_word<placement_policy> policy_words[] = {
     {"min-min", placement_policy::min_min},
     {"local-search", placement_policy::local_search},
     {"dls", placement_policy::dls},
+    {"split", placement_policy::split},
     {"plug-in", placement_policy::plug_in},
 };
 inline constexpr option_word<strategy> strategy_words[] = {

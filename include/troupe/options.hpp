@@ -6,6 +6,7 @@
 #include "troupe/dim.hpp"
 
 #include <chrono>
+#include <optional>
 #include <stop_token>
 
 namespace troupe {
@@ -87,6 +88,7 @@ enum class placement_policy : uint8_t {
   local_search, // heft, improved by moving nodes as long as that helps, within a fixed effort
   plug_in,      // what `session_options::policy_plugin` says
   dls,          // of the nodes that are ready, the pair of node and device of the highest level (Sih, Lee 1993)
+  split,        // nodes are cut along an axis, a part on each device; one device where that is faster
 };
 
 /// Says which device runs the nodes whose name, or an output's name, matches a pattern.
@@ -182,6 +184,9 @@ struct session_options {
   /// it. One that cannot be used is refused when a model is loaded (`errc::io`, `errc::invalid_argument`). Empty for
   /// none.
   std::string policy_plugin = {};
+  /// With policy `split`: the dim of results along which nodes are cut, whatever it costs; −1: the longest axis of each
+  /// node. nullopt: what is predicted to be fastest, perhaps one device.
+  std::optional<int> split_along = {};
   /// The devices that the session may use, by name; empty for all of the engine's.
   std::vector<std::string> devices = {};
   /// How they share the work.

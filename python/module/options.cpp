@@ -87,6 +87,7 @@ constexpr session_row session_rows[] = {
     {"policy", [](session_options& o,
                   const py::handle& v) { o.policy = value_of(policy_words, "policy", v.cast<std::string>()); }},
     {"policy_plugin", [](session_options& o, const py::handle& v) { o.policy_plugin = v.cast<std::string>(); }},
+    {"split_along", [](session_options& o, const py::handle& v) { o.split_along = v.cast<int>(); }},
     {"devices", [](session_options& o, const py::handle& v) { o.devices = texts(v); }},
     {"strategy", [](session_options& o,
                     const py::handle& v) { o.strategy = value_of(strategy_words, "strategy", v.cast<std::string>()); }},

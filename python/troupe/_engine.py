@@ -294,8 +294,8 @@ class Engine:
         Options: policy ("single", "heft", "round-robin", …), strategy ("standard", "none", "data-parallel",
         "model-parallel", "pipeline", "work-stealing", "auto"), micro_batch, depth, schedule, shares, max_batch,
         max_delay (seconds), queue_limit, ordered; goal, max_devices, max_memory, max_latency (of "auto");
-        pins=[(pattern, device)], plan_file, policy_plugin, strategy_plugin, precision ("fp32", "fp16", "auto"), fuse,
-        devices, outputs, dims={"batch": 8}.
+        pins=[(pattern, device)], split_along, plan_file, policy_plugin, strategy_plugin,
+        precision ("fp32", "fp16", "auto"), fuse, devices, outputs, dims={"batch": 8}.
 
         Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.NotImplemented`, `errors.InvalidArgument`,
         `errors.InvalidPlan`.

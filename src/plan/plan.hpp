@@ -133,6 +133,16 @@ struct plan_options {
   bool values_stay = false;
   /// What `placement_policy::plug_in` calls (place/policy_library.hpp); null unless the caller has one.
   std::shared_ptr<const policy_library> plugin;
+  /// With `placement_policy::split`: the dim of results along which nodes are cut, whatever it costs; nullopt: the one
+  /// that is predicted to be fastest, or one device.
+  std::optional<int> split_along;
+};
+
+/// How a plan's nodes have been cut (plan/split): what makes the same cut again.
+struct plan_split {
+  int along = 0;                 // see `split_dims`
+  std::vector<std::string> team; // names of devices …
+  std::vector<int64_t> begin;    // … and their shares (`split_team::begin`)
 };
 
 struct plan;
@@ -149,8 +159,11 @@ struct plan {
   std::shared_ptr<const graph> given;   // what was planned …
   plan_options options;                 // … and how, pins of bodies included
   hash128 structure;                    // of the model: which saved plans fit it (saved_plan.hpp)
-  std::shared_ptr<const graph> program; // rewritten, resolved, inferred, layouts assigned
-  std::vector<device_info> devices;     // the real ones, then one for each control-flow node
+  std::shared_ptr<const graph> program; // rewritten, resolved, inferred, cut for a team of devices, layouts assigned
+  std::optional<plan_split> split;      // how it was cut
+  /// Dims that must not be negative at a binding: parts would be too short for the cut. See `is_for`.
+  std::vector<dim> nonnegative;
+  std::vector<device_info> devices; // the real ones, then one for each control-flow node
   /// What placement did that its reader should know: what did not fit where, and went where instead. For people.
   std::vector<std::string> remarks;
   std::vector<device_index> placement; // by node
@@ -209,6 +222,9 @@ bool is_awaited(const plan& p, chunk_id id);
 
 /// Adds the data-dependent symbols that `v`, computed with shape `dims`, gives values to (see `plan::symbols`).
 void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& values);
+
+/// Returns whether a plan can be bound to values of its symbols: parts are long enough for its cut.
+bool is_for(const plan& p, const bindings& values);
 
 /// Plans a rewritten graph on `devices` (at least one). Nodes of the plan's program have names of their own, in UTF-8.
 /// Throws `errc::unsupported`, `errc::invalid_model`, `errc::invalid_plan`.

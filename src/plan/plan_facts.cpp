@@ -35,6 +35,10 @@ bool is_awaited(const plan& p, chunk_id id) {
                              [&](chunk_id after) { return p.chunks[after].device != p.chunks[id].device; });
 }
 
+bool is_for(const plan& p, const bindings& values) {
+  return std::ranges::all_of(p.nonnegative, [&](const dim& d) { return d.evaluate(values) >= 0; });
+}
+
 value_id root_on(const plan& p, const chunk& c, value_id v) {
   const node_id from = p.producer[v];
   if (from < 0)

@@ -79,7 +79,7 @@ hash128 plan_key(const hash128& program, std::span<const device_info> devices, c
   h.add(devices.size());
   for (const device_info& d : devices)
     add_device(h, d);
-  const auto& [policy, saved, pins, expected, budgets, values_stay, plugin] = options;
+  const auto& [policy, saved, pins, expected, budgets, values_stay, plugin, split_along] = options;
   h.add(policy);
   h.add(saved != nullptr);
   if (saved)
@@ -98,6 +98,8 @@ hash128 plan_key(const hash128& program, std::span<const device_info> devices, c
   h.add(budgets.size());
   for (int64_t bytes : budgets)
     h.add(quantised(bytes));
+  h.add(split_along.has_value());
+  h.add(split_along.value_or(0));
   if (plugin) {
     h.add(plugin->name());
     h.add(plugin->hash());

@@ -64,6 +64,21 @@ saved_chunk read_chunk(const plan_reader& reader, const json& entry, size_t inde
   return c;
 }
 
+plan_split read_split(const plan_reader& reader, const json& entry) {
+  const std::string where = "\"split\"";
+  const auto number = [&](const json& n, const std::string& what) {
+    if (!n.is_number_integer())
+      reader.refuse("{} of {} is not a whole number", what, where);
+    return n.get<int64_t>();
+  };
+  plan_split split{static_cast<int>(number(reader.member(entry, "along", where), "\"along\"")), {}, {}};
+  for (const json& name : reader.list(entry, "devices", where))
+    split.team.push_back(name.is_string() ? name.get<std::string>() : name.dump());
+  for (const json& n : reader.list(entry, "begin", where))
+    split.begin.push_back(number(n, "\"begin\""));
+  return split;
+}
+
 } // namespace
 
 std::shared_ptr<const saved_plan> parse_saved_plan(std::string_view text, const std::string& source) {
@@ -78,6 +93,8 @@ std::shared_ptr<const saved_plan> parse_saved_plan(std::string_view text, const 
   saved->structure = reader.text(reader.member(root, "model", "the file"), "structure", "\"model\"");
   for (const json& entry : reader.list(root, "chunks", "the file"))
     saved->chunks.push_back(read_chunk(reader, entry, saved->chunks.size()));
+  if (root.contains("split"))
+    saved->split = read_split(reader, root["split"]);
   hasher h;
   h.add(text);
   saved->key = h.digest();

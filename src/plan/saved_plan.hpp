@@ -34,7 +34,8 @@ struct saved_plan {
   std::string source;    // the file, for messages
   std::string structure; // of the model: `plan::structure` in hexadecimal digits
   std::vector<saved_chunk> chunks;
-  hash128 key; // of the content
+  std::optional<plan_split> split; // how nodes were cut: chunks name the parts
+  hash128 key;                     // of the content
 };
 
 /// The version of the JSON form that `to_json` writes and `parse_saved_plan` reads.

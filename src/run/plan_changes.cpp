@@ -68,15 +68,16 @@ void plan_changes::ask(const prepared_run& run) {
     return watch_.refuse(true);
   const plan_devices& devices = plans_.devices();
   const plan_options& options = run.source->compiled->options;
+  const model& m = plans_.known_model();
   const auto made = std::make_shared<plan_beside>();
-  const auto make = [asked = beside_question{
-                         .used = run,
-                         .devices = devices.infos(),
-                         .options = devices.options_for(plans_.known_model(), options.expected, options.values_stay),
-                         .stated = devices.stated(),
-                         .paces = watch_.paces(devices.stated().size(), now_),
-                         .in_flight = watch_.in_flight(),
-                         .layouts = plans_.bound().layouts()}] { return make_beside(asked); };
+  const auto make =
+      [asked = beside_question{.used = run,
+                               .devices = devices.infos(),
+                               .options = devices.options_for(m, options.expected, plan_devices::use_of(m, options)),
+                               .stated = devices.stated(),
+                               .paces = watch_.paces(devices.stated().size(), now_),
+                               .in_flight = watch_.in_flight(),
+                               .layouts = plans_.bound().layouts()}] { return make_beside(asked); };
   todo_.add_after(make_job(plan_level::times, plans_.counters().plan_ms, make,
                            [made](plan_beside result) { *made = std::move(result); }),
                   {change_plans{made}, {}});

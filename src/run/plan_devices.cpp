@@ -49,20 +49,25 @@ bool plan_devices::copies_matter() const {
   return std::any_of(devices_.begin(), devices_.end(), [](const device_info& d) { return d.copies_beside_work; });
 }
 
-plan_options plan_devices::options_for(const model& m, const bindings& symbols, bool stay) const {
+plan_use plan_devices::use_of(const model& m, const plan_options& options) {
+  return {options.values_stay, m.options.policy == placement_policy::split && options.policy != m.options.policy};
+}
+
+plan_options plan_devices::options_for(const model& m, const bindings& symbols, plan_use use) const {
   std::vector<placement_pin> pins = m.options.pins; // without those to devices that are lost
   std::erase_if(pins, [&](const placement_pin& p) {
     return !has_name(usable_, p.device) &&
            std::any_of(devices_.begin(), devices_.end(), [&](const device_info& d) { return d.name == p.device; });
   });
   const bool complete = usable_.size() == first_.size();
-  return {.policy = m.options.policy,
+  return {.policy = use.whole ? placement_policy::single : m.options.policy,
           // A saved plan names devices, so it cannot be followed without one of them.
           .saved = complete ? m.saved : nullptr,
           .pins = std::move(pins),
           .expected = symbols,
-          .values_stay = stay,
-          .plugin = m.plugin};
+          .values_stay = use.stay,
+          .plugin = m.plugin,
+          .split_along = m.options.split_along};
 }
 
 bool plan_devices::allows(const device_info& device) const {

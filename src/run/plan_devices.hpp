@@ -6,6 +6,16 @@
 
 namespace troupe {
 
+/// What a plan is for, beside its devices and dims.
+struct plan_use {
+  static constexpr size_t count = 4;
+
+  bool stay = false;  // inputs and outputs mostly stay on their device between runs
+  bool whole = false; // runs that are too small for the cut of policy `split`
+
+  size_t index() const { return (stay ? 1 : 0) + (whole ? 2 : 0); }
+};
+
 class plan_devices {
 public:
   /// `lost`: those of `all` (indices) that are lost already. `only`: the names of those that plans may use, in
@@ -24,7 +34,9 @@ public:
   bool all_are_cpus() const {
     return std::ranges::none_of(usable_, [&](size_t d) { return devices_[d].gpu.has_value(); });
   }
-  plan_options options_for(const model& m, const bindings& symbols, bool stay) const;
+  plan_options options_for(const model& m, const bindings& symbols, plan_use use) const;
+  /// Returns what a plan with these options is for.
+  static plan_use use_of(const model& m, const plan_options& options);
 
   /// Returns what the devices state of their speeds, and what plans count on; by device of the engine.
   const std::vector<device_profile>& stated() const { return stated_; }

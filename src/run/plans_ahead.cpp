@@ -33,14 +33,14 @@ session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
   s.expected = model_->options.dims;
   // If nothing is decided by predicted times, the first run's dims change nothing.
   s.draft = row_of(model_->options.policy).uses_cost || devices_.copies_matter();
-  make(plan_job_for(s, false, key_of(s, false)));
+  make(plan_job_for(s, {}, key_of(s, {})));
   ++stats_.plans.misses;
-  return {s.program, s.hash, *plans_.find(key_of(s, false))};
+  return {s.program, s.hash, *plans_.find(key_of(s, {}))};
 }
 
 std::optional<prepared_run> session_plans::likely_next(const prepared_run& run) {
   std::optional<bindings> symbols = forecast_.next(run.symbols);
-  if (!symbols)
+  if (!symbols || !is_for(*run.source->compiled, *symbols))
     return std::nullopt;
   prepared_run next{.source = run.source,
                     .symbols = std::move(*symbols),

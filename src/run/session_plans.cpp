@@ -45,11 +45,11 @@ session_plans::session_plans(model_ptr m, std::vector<device_info> devices, cons
 
 // -- jobs
 
-plan_job session_plans::plan_job_for(const specialisation& s, bool stay, const hash128& key) {
+plan_job session_plans::plan_job_for(const specialisation& s, plan_use use, const hash128& key) {
   return make_job(
       plan_level::plan, stats_.plan_ms,
       [model = model_, program = s.program, infos = devices_.infos(), devices = devices_.usable(),
-       options = devices_.options_for(*model_, s.expected, stay), inputs = s.program_input] {
+       options = devices_.options_for(*model_, s.expected, use), inputs = s.program_input] {
         return describe_plan(make_plan(program, infos, options), devices, output_names(*model), inputs);
       },
       [this, key](planned_model_ptr made) {
@@ -87,10 +87,10 @@ plan_job session_plans::bind_job(const prepared_run& run, uint32_t segment, cons
 
 // -- lookups
 
-hash128 session_plans::key_of(specialisation& s, bool stay) {
-  std::optional<hash128>& key = s.keys[stay];
+hash128 session_plans::key_of(specialisation& s, plan_use use) {
+  std::optional<hash128>& key = s.keys[use.index()];
   if (!key)
-    key = devices_.kept_key(plan_key(s.hash, devices_.infos(), devices_.options_for(*model_, s.expected, stay)));
+    key = devices_.kept_key(plan_key(s.hash, devices_.infos(), devices_.options_for(*model_, s.expected, use)));
   return *key;
 }
 
@@ -116,13 +116,15 @@ std::variant<prepared_run, plan_job> session_plans::prepare_checked(const given_
     s->expected = run.symbols;
     s->keys = {};
   }
-  const bool stay = devices_.copies_matter() && inputs.stay();
-  const hash128 asked = key_of(*s, stay);
-  const planned_model_ptr* planned = plans_.find(asked);
-  if (!planned)
-    return plan_job_for(*s, stay, asked);
+  plan_use use{.stay = devices_.copies_matter() && inputs.stay()};
+  const planned_model_ptr* planned = nullptr;
+  do {
+    run.asked_key = key_of(*s, use);
+    planned = plans_.find(run.asked_key);
+    if (!planned)
+      return plan_job_for(*s, use, run.asked_key);
+  } while (!is_for(*(*planned)->compiled, run.symbols) && !std::exchange(use.whole, true));
   run.asked = *planned;
-  run.asked_key = asked;
   run.cached = !made.plan_made;
   if (auto job = bind_first(run, made))
     return std::move(*job);

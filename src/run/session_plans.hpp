@@ -99,10 +99,10 @@ private:
   prepare_checked(const given_inputs& inputs, const std::vector<given_inputs::facts>& given, const plan_outcome& made);
 
   // -- jobs
-  plan_job plan_job_for(const specialisation& s, bool stay, const hash128& key);
+  plan_job plan_job_for(const specialisation& s, plan_use use, const hash128& key);
   plan_job bind_job(const prepared_run& run, uint32_t segment, const hash128& key);
 
-  hash128 key_of(specialisation& s, bool stay);
+  hash128 key_of(specialisation& s, plan_use use);
   /// Looks the first segment of `run.asked`, or of what replaces it, up.
   std::optional<plan_job> bind_first(prepared_run& run, const plan_outcome& made);
   /// To be called when devices, or their memory, have changed.

@@ -8,6 +8,7 @@
 #include "plan/plan_cache.hpp"
 #include "rewrite/rewrite.hpp"
 #include "run/model.hpp"
+#include "run/plan_devices.hpp"
 #include "run/plan_job.hpp"
 #include "run/shared_dims.hpp"
 
@@ -27,9 +28,8 @@ struct specialisation {
   bool of_numbers = false;       // it is for inputs of certain dims
   bool has_symbolic_form = true; // else only programs of numbers can be made of the model
   std::vector<dim> nonnegative{}; // what its shapes take to be ≥ 0: see ops/onnx/nonempty_dims.hpp
-  /// Of the plans on the devices as they are, for values that come and go and for those that stay on devices; nullopt
-  /// until it is asked for.
-  std::array<std::optional<hash128>, 2> keys;
+  /// Of the plans on the devices as they are, by `plan_use::index`; nullopt until it is asked for.
+  std::array<std::optional<hash128>, plan_use::count> keys;
 };
 
 class specialisations {

@@ -18,8 +18,9 @@ namespace {
 constexpr double as_good = 0.1;
 
 /// What is compared unless a policy is asked for; more would make every choice take longer.
-constexpr std::array policies_of_several{placement_policy::heft, placement_policy::dmda, placement_policy::weighted,
-                                         placement_policy::round_robin, placement_policy::greedy_memory};
+constexpr std::array policies_of_several{placement_policy::heft,          placement_policy::dmda,
+                                         placement_policy::weighted,      placement_policy::round_robin,
+                                         placement_policy::greedy_memory, placement_policy::split};
 
 /// What is to be small; above 0, also for a model that has nothing to do.
 double figure(const strategy_choice& c, objective goal) {

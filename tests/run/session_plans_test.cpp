@@ -199,3 +199,26 @@ TEST_CASE("runs whose inputs stay on devices have another plan if copies go besi
   CHECK(prepare(several, {2, 3}).source == coming);
   CHECK(prepare_staying(several) == staying);
 }
+
+TEST_CASE("runs that are too small for a split plan go by one device, and large ones by it again", "[actors][split]") {
+  session_plans plans = plans_of(layers(2), {.policy = placement_policy::split, .split_along = 0});
+  const planned_model_ptr split = prepare(plans, {256, 64}).source;
+  REQUIRE(split->compiled->split);
+  CHECK(split->compiled->split->team == std::vector<std::string>{"a", "b"});
+  const planned_model_ptr whole = prepare(plans, {1, 64}).source;
+  CHECK_FALSE(whole->compiled->split);
+  CHECK(std::ranges::all_of(whole->compiled->placement, [](device_index d) { return d == 0; }));
+  CHECK(prepare(plans, {1, 64}).cached);
+  CHECK(prepare(plans, {192, 64}).source == split);
+  CHECK(prepare(plans, {2, 64}).source == whole); // a part would have no row
+}
+
+TEST_CASE("a device without memory for a model's weights gets a part of them", "[plan][split]") {
+  const int64_t weights = 4 * 64 * 64 * 4; // of four layers
+  const auto g = inferred_program(layers(4));
+  const auto p =
+      make_plan(g, two_devices(weights * 3 / 4), {.policy = placement_policy::split, .expected = {{"n", 64}}});
+  REQUIRE(p->split);
+  CHECK(p->split->along == 1);
+  CHECK(std::ranges::max(p->weight_bytes) <= weights * 3 / 4);
+}

@@ -119,6 +119,19 @@ TEST_CASE("plans cross hosts unchanged, and so do their bindings", "[wire]") {
   CHECK(shared > 100);
 }
 
+TEST_CASE("plans of nodes in parts cross hosts unchanged", "[wire][split]") {
+  size_t shared = 0, open = 0, split = 0;
+  for (const auto& [name, program] : wire_programs())
+    for (const std::vector<device_info>& devices : wire_device_sets())
+      for (const int along : {-1, 0, 1, 2}) {
+        INFO(name << " on " << devices.back().name << ", " << devices.size() << " devices, along " << along);
+        const auto p = make_plan(program, devices, {.policy = placement_policy::split, .split_along = along});
+        check_plan(p, shared, open);
+        split += p->split.has_value();
+      }
+  CHECK(split > 10);
+}
+
 TEST_CASE("fused quantised calls with absent zero points cross hosts", "[wire][quantised]") {
   const auto& program = wire_programs().at("quantised");
   CHECK(count_nodes(*program, "troupe.QuantizedMatMul") == 1);

@@ -88,6 +88,8 @@ plan_options options_for_body(const graph& body, plan_options options) {
   options.saved = nullptr; // it is of the outermost graph
   if (!std::exchange(options.budgets, {}).empty())
     options.policy = placement_policy::single; // a body spills for itself, when it is bound
+  if (options.policy == placement_policy::split)
+    options.policy = placement_policy::single; // what a body reads, and how often it runs, may depend on the data
   std::erase_if(options.pins,
                 [&](const placement_pin& p) { return !holds_here(p, body) && !holds_in_bodies(p, body); });
   return options;

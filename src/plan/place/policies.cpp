@@ -96,6 +96,12 @@ constexpr auto rows = std::to_array<policy_row>({
      .place = built_in<place_dls>,
      .uses_cost = true,
      .by_finish = true},
+    {.policy = placement_policy::split,
+     .name = "split",
+     .what = "nodes cut along an axis, a part on each device; one device where that is faster",
+     .place = built_in<place_single>, // of what is not cut; tasks cannot be
+     .uses_cost = true,
+     .cuts_nodes = true},
 });
 
 /// In no list: what it does is the plug-in's.

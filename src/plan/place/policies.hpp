@@ -25,6 +25,8 @@ struct policy_row {
   bool by_finish = false;
   /// Whether `make_plan` takes everything on one device instead where that is predicted to be faster.
   bool or_single = false;
+  /// Whether `make_plan` cuts nodes along axes (plan/split).
+  bool cuts_nodes = false;
 };
 
 /// Returns all built-in policies, in the order of `placement_policy`.

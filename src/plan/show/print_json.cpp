@@ -29,6 +29,8 @@ public:
                    {"remarks", p_.remarks}};
     if (bound_ && p_.segment_count == 1)
       j["predicted_ms"] = predict(p_, bound_->dims).makespan_s * 1e3;
+    if (p_.split)
+      j["split"] = {{"along", p_.split->along}, {"devices", p_.split->team}, {"begin", p_.split->begin}};
     j["devices"] = ordered_json::array();
     for (device_index d = 0; d < p_.devices.size(); ++d)
       if (p_.devices[d].kind != device_kind::control)
