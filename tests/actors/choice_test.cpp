@@ -23,7 +23,7 @@ TEST_CASE("a session chooses its strategy for its first request, once", "[strate
     REQUIRE(s.choice());
     CHECK(s.choice()->possible);
     const auto all = s.compare({{"x", random_tensor({64, 4}, 1)}});
-    CHECK(all.size() == 10);
+    CHECK(all.size() == 11);
     CHECK(s.choice()->strategy == all[0].strategy);
     CHECK(s.choice()->devices == all[0].devices);
     CHECK(s.stats().runs > 0);

@@ -18,7 +18,7 @@ TEST_CASE("plan --compare lists every strategy and policy with its expected cost
   const command_result r = run_command("plan " + cnn + "--compare --json");
   REQUIRE(r.status == 0);
   const auto all = nlohmann::json::parse(r.output);
-  REQUIRE(all.size() == 10);
+  REQUIRE(all.size() == 11);
   CHECK(all[0]["strategy"] == "none"); // two devices on one CPU gain nothing
   for (const auto& c : all) {
     CHECK(c["possible"] == true);

@@ -128,6 +128,7 @@ option_uses shared_uses(const surroundings& here) {
           {"--kernels", {"now", {}}},
           {"--threads", {"1", {}}},
           {"--policy", {"round-robin", {}}},
+          {"--split-along", {"1", {{"--policy", "split"}}}},
           {"--policy-plugin", {test_plugins() + "/my_policy.so", {}}},
           {"--pin", {"*=cpu", {}}},
           {"--load-plan", {here.path("plan.json"), {}}},

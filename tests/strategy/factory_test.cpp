@@ -91,7 +91,7 @@ TEST_CASE("a pipeline takes as long as its formula says", "[strategy][cost][C3][
 
 TEST_CASE("every strategy and policy is compared, the best first", "[strategy][C10]") {
   const auto all = compare_strategies(asked(gpus_of(2), 32));
-  CHECK(all.size() == 2 + 2 + 1 + 5); // alone; replicas; pipeline; policies
+  CHECK(all.size() == 2 + 2 + 1 + 6); // alone; replicas; pipeline; policies
   for (size_t i = 1; i < all.size(); ++i) {
     CHECK(all[i].shown.latency_ms >= all[0].shown.latency_ms * 0.9);
     CHECK_FALSE(all[i].shown.why.empty());
