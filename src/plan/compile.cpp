@@ -3,7 +3,7 @@
 #include "base/checked.hpp"
 #include "base/limits.hpp"
 #include "graph/bodies.hpp"
-#include "ops/onnx/control.hpp"
+#include "ops/graph_hash.hpp"
 #include "plan/bind/lifetimes.hpp"
 #include "plan/bind/operand_checks.hpp"
 #include "plan/cut/adjust_chunks.hpp"
@@ -17,19 +17,12 @@
 #include "plan/place/layout.hpp"
 #include "plan/place/node_order.hpp"
 #include "plan/place/placement.hpp"
-#include "plan/place/placement_problem.hpp"
-#include "plan/place/policies.hpp"
 #include "plan/place/widen.hpp"
-#include "plan/plan_key.hpp"
 #include "plan/prepared_graph.hpp"
 #include "plan/saved_plan.hpp"
-#include "plan/split/split.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace troupe {

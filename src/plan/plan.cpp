@@ -1,37 +1,17 @@
 #include "plan/plan.hpp"
 
-#include "base/checked.hpp"
-#include "base/limits.hpp"
 #include "graph/bodies.hpp"
 #include "ops/onnx/control.hpp"
-#include "plan/bind/lifetimes.hpp"
-#include "plan/bind/operand_checks.hpp"
 #include "plan/compile.hpp"
-#include "plan/cut/adjust_chunks.hpp"
-#include "plan/cut/chunks.hpp"
-#include "plan/cut/joined_parts.hpp"
-#include "plan/cut/segments.hpp"
-#include "plan/cut/split_transfers.hpp"
-#include "plan/cut/transfers.hpp"
-#include "plan/cut/waves.hpp"
 #include "plan/estimate/predict.hpp"
-#include "plan/place/layout.hpp"
-#include "plan/place/node_order.hpp"
-#include "plan/place/placement.hpp"
 #include "plan/place/placement_problem.hpp"
 #include "plan/place/policies.hpp"
-#include "plan/place/widen.hpp"
 #include "plan/plan_key.hpp"
 #include "plan/prepared_graph.hpp"
 #include "plan/saved_plan.hpp"
-#include "plan/split/split.hpp"
 
 #include <algorithm>
 #include <limits>
-#include <set>
-#include <unordered_map>
-#include <unordered_set>
-#include <utility>
 
 namespace troupe {
 namespace {

@@ -24,7 +24,7 @@ struct cut_option {
 class decider {
 public:
   decider(placement_problem& problem, std::span<const device_index> home, const split_team& team, int along)
-      : problem_(problem), g_(problem.program()), home_(home), team_(team), along_(along) {}
+      : problem_(problem), g_(problem.program()), home_(home), team_(team), along_(along), alike_(is_alike()) {}
 
   split_decision run() {
     made_.nodes.resize(g_.nodes.size());
@@ -40,6 +40,26 @@ public:
 
 private:
   bool in_team(device_index d) const { return std::ranges::find(team_.devices, d) != team_.devices.end(); }
+
+  /// Returns whether all devices compute the same bits.
+  bool is_alike() const {
+    const device_info& first = problem_.devices()[team_.devices.front()];
+    return std::ranges::all_of(team_.devices, [&](device_index i) {
+      const device_info& d = problem_.devices()[i];
+      return d.kind == first.kind && d.description == first.description && d.host == first.host;
+    });
+  }
+
+  /// Returns whether a node runs once unless it is cut: it makes integers of floats (ranks, masks, codes), which differ
+  /// wholly where floats differ in their last bits, and all parts go by the same ones.
+  bool decides_for_all(node_id n) const {
+    const auto any = [&](const std::vector<value_id>& ids, bool floats) {
+      return std::ranges::any_of(ids, [&](value_id v) {
+        return v != no_value && ((types::floats & set_of(g_.values[v].type)) != 0) == floats;
+      });
+    };
+    return !alike_ && any(g_.nodes[n].inputs, true) && any(g_.nodes[n].outputs, false);
+  }
 
   /// Finds the nodes that can only run once.
   void find_fixed() {
@@ -64,7 +84,7 @@ private:
     if (fixed_[n])
       return;
     node_cut& how = made_.nodes[n];
-    how.is = node_cut::kind::repeated;
+    how.is = decides_for_all(n) ? node_cut::kind::single : node_cut::kind::repeated;
     const auto option = best_option(n);
     if (!option)
       return;
@@ -236,7 +256,7 @@ private:
   /// and no part of its results is read, which are at least as large.
   bool gathers_before(node_id n) {
     const node& call = g_.nodes[n];
-    if (call.def->cost || made_.nodes[n].axis->kind != axis_kind::mapped)
+    if (call.def->cost || made_.nodes[n].axis->kind != axis_kind::mapped || decides_for_all(n))
       return false;
     int64_t before = 0, after = 0;
     for (value_id v : call.inputs)
@@ -274,6 +294,7 @@ private:
   const std::span<const device_index> home_;
   const split_team& team_;
   const int along_;
+  const bool alike_;
   std::vector<bool> fixed_; // by node: runs once
   split_decision made_;
 };

@@ -129,6 +129,34 @@ TEST_CASE("images computed in strips exchange what windows need", "[plan][split]
     }
 }
 
+TEST_CASE("strips of images whose height is a symbol exchange what windows need", "[plan][split]") {
+  const auto g = images(dim::symbol("height"), 24);
+  for (const split_team& team : teams)
+    for (const int64_t height : {128, 200})
+      CHECK(check_split(g, team, 2, {1, 3, height, 24}, {{"height", height}}) > 6);
+}
+
+TEST_CASE("unlike devices go by the same ranks and masks", "[plan][split]") {
+  graph_builder b;
+  const value_id x = b.input("x", {8, 64}), w = b.constant("w", test::random_tensor({64, 64}, 5));
+  const value_id best = b.op("ArgMax", {b.op("Reshape", {x, b.integers({1, 512})})},
+                             attrs_of({{"axis", int64_t{1}}, {"keepdims", int64_t{0}}}));
+  const value_id ranks = b.op("Cast", {best}, attrs_of({{"to", int64_t{1}}}));
+  const auto g = b.program({b.op("MatMul", {b.op("Add", {b.op("MatMul", {x, w}), ranks}), w})});
+  std::vector<device_info> devices = cpus(2);
+  const auto count = [&](const char* op) {
+    const auto made = split(*g, devices, by_split, teams[0], 0);
+    REQUIRE(made);
+    return std::ranges::count(made->program.nodes, op, &node::op_type);
+  };
+  CHECK(count("MatMul") == 4);
+  CHECK(count("ArgMax") == 2);
+  devices[1].description = "another processor";
+  CHECK(count("MatMul") == 4);
+  CHECK(count("ArgMax") == 1);
+  CHECK(count("Cast") == 2);
+}
+
 TEST_CASE("symbolic dims are cut once for all values that leave parts long enough", "[plan][split]") {
   const dim length = dim::symbol("length");
   for (const split_team& team : teams)
