@@ -26,8 +26,8 @@ std::vector<int> split_dims();
 split_program on_one_device(const graph& program, std::span<const device_info> devices, const plan_options& options,
                             const split_team& team);
 
-/// Splits a program, sorted topologically, for a team; `along` is one of `split_dims`. Returns nullopt if nothing can be
-/// cut so. Throws `errc::unsupported` if inference refuses a part.
+/// Splits a program, sorted topologically, for a team; `along` is one of `split_dims`. Returns nullopt if nothing can
+/// be cut so. Throws `errc::unsupported` if inference refuses a part.
 std::optional<split_program> split(const graph& program, std::span<const device_info> devices,
                                    const plan_options& options, const split_team& team, int along);
 
