@@ -68,7 +68,8 @@ bool weights_fit(const plan& p) {
   return true;
 }
 
-/// The plans among which `best_split` chooses.
+/// Chooses the plan that is predicted to be fastest: nodes cut for a team of devices, each time along another dim, or
+/// one device. If `options` state the dim, the plan is cut along it wherever that can be done.
 class split_choice {
 public:
   split_choice(const graph& prepared, const std::vector<device_info>& devices, const plan_options& options)

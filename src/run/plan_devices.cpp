@@ -50,7 +50,8 @@ bool plan_devices::copies_matter() const {
 }
 
 plan_use plan_devices::use_of(const model& m, const plan_options& options) {
-  return {options.values_stay, m.options.policy == placement_policy::split && options.policy != m.options.policy};
+  return {options.values_stay,
+          m.options.policy == placement_policy::split && options.policy == placement_policy::single};
 }
 
 plan_options plan_devices::options_for(const model& m, const bindings& symbols, plan_use use) const {
@@ -62,7 +63,7 @@ plan_options plan_devices::options_for(const model& m, const bindings& symbols, 
   const bool complete = usable_.size() == first_.size();
   return {.policy = use.whole ? placement_policy::single : m.options.policy,
           // A saved plan names devices, so it cannot be followed without one of them.
-          .saved = complete ? m.saved : nullptr,
+          .saved = complete && !use.whole ? m.saved : nullptr,
           .pins = std::move(pins),
           .expected = symbols,
           .values_stay = use.stay,

@@ -1,5 +1,7 @@
 // Which plans a session keeps, and when it finds them again.
+#include "loader/models.hpp"
 #include "plan/place/policies.hpp"
+#include "plan/show/print.hpp"
 #include "run/session_plans.hpp"
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"
@@ -211,6 +213,16 @@ TEST_CASE("runs that are too small for a split plan go by one device, and large 
   CHECK(prepare(plans, {1, 64}).cached);
   CHECK(prepare(plans, {192, 64}).source == split);
   CHECK(prepare(plans, {2, 64}).source == whole); // a part would have no row
+}
+
+TEST_CASE("runs that are too small for a saved split plan go by one device", "[actors][split]") {
+  const graph model = layers(2);
+  session_plans first = plans_of(model, {.policy = placement_policy::split, .split_along = 0});
+  const scratch_folder folder;
+  const auto file = folder.write("plan.json", to_json(*prepare(first, {256, 64}).source->compiled));
+  session_plans again = plans_of(model, {.plan_file = file.string()});
+  CHECK(prepare(again, {256, 64}).source->compiled->split);
+  CHECK_FALSE(prepare(again, {1, 64}).source->compiled->split);
 }
 
 TEST_CASE("a device without memory for a model's weights gets a part of them", "[plan][split]") {

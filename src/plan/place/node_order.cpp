@@ -12,7 +12,7 @@ namespace {
 
 /// Ranks that differ by less than this part of the longest way count as equal: predictions are no better.
 constexpr double rank_steps = 256;
-/// A node that only makes answers goes early if copying them takes this many times as long.
+/// Nodes that only make answers go early if copying these takes this many times as long.
 constexpr double outlet_gain = 4;
 
 class node_sorter {
@@ -25,25 +25,43 @@ public:
   std::vector<node_id> sort() {
     const std::vector<double> rank = upward_ranks();
     const double step = *std::max_element(rank.begin(), rank.end()) / rank_steps;
+    const std::vector<bool> outlet = find_outlets();
     std::vector<uint32_t> missing = dependency_counts();
     std::priority_queue<entry> ready;
+    std::vector<std::vector<node_id>> held(devices_.size()); // outlets that could run, by device
     const auto push = [&](node_id n) {
-      ready.push({step > 0 ? static_cast<int64_t>(rank[n] / step) : 0, freed_bytes(n), n});
+      if (outlet[n])
+        held[placement_[n]].push_back(n);
+      else
+        ready.push({step > 0 ? static_cast<int64_t>(rank[n] / step) : 0, freed_bytes(n), n});
+    };
+    std::vector<node_id> order;
+    order.reserve(missing.size());
+    const auto take = [&](node_id n) {
+      order.push_back(n);
+      for_each_reader(n, [&](node_id reader) {
+        if (--missing[reader] == 0)
+          push(reader);
+      });
+    };
+    const auto release = [&](std::vector<node_id>& outlets) {
+      for (size_t i = 0; i < outlets.size(); ++i) // one that is taken may add others
+        take(outlets[i]);
+      outlets.clear();
     };
     for (node_id n = 0; n < static_cast<node_id>(missing.size()); ++n)
       if (missing[n] == 0)
         push(n);
-    std::vector<node_id> order;
-    order.reserve(missing.size());
     while (!ready.empty()) {
-      order.push_back(ready.top().node);
+      const node_id n = ready.top().node;
       ready.pop();
-      for_each_reader(order.back(), [&](node_id reader) {
-        if (--missing[reader] == 0)
-          push(reader);
-      });
+      take(n);
+      if (is_read_elsewhere(n)) // its device ends a chunk
+        release(held[placement_[n]]);
     }
-    return with_outlets_early(order);
+    for (std::vector<node_id>& outlets : held)
+      release(outlets);
+    return order;
   }
 
 private:
@@ -85,44 +103,6 @@ private:
         f(reader);
   }
 
-  /// Moves the nodes that only make answers to where the device next ends a chunk.
-  std::vector<node_id> with_outlets_early(const std::vector<node_id>& order) const {
-    const std::vector<bool> outlet = find_outlets();
-    std::vector<bool> done(order.size(), false);
-    std::vector<std::vector<node_id>> held(devices_.size());
-    std::vector<node_id> outlets, made;
-    const auto add = [&](node_id n) {
-      made.push_back(n);
-      done[n] = true;
-    };
-    std::ranges::copy_if(order, std::back_inserter(outlets), [&](node_id n) { return outlet[n]; });
-    for (node_id n : outlets)
-      held[placement_[n]].push_back(n);
-    const auto is_ready = [&](node_id n) {
-      return std::ranges::all_of(g_.nodes[n].inputs, [&](value_id v) {
-        return v == no_value || edges_.producer[v] < 0 || done[edges_.producer[v]];
-      });
-    };
-    for (node_id n : order) {
-      if (outlet[n])
-        continue;
-      add(n);
-      if (!is_read_elsewhere(n))
-        continue;
-      auto& waiting = held[placement_[n]];
-      for (node_id& m : waiting)
-        if (is_ready(m)) {
-          add(m);
-          m = -1;
-        }
-      std::erase(waiting, -1);
-    }
-    for (node_id n : outlets)
-      if (!done[n])
-        add(n);
-    return made;
-  }
-
   bool is_read_elsewhere(node_id n) const {
     return std::ranges::any_of(g_.nodes[n].outputs, [&](value_id v) {
       return v != no_value && std::ranges::any_of(edges_.consumers[v],
@@ -130,27 +110,29 @@ private:
     });
   }
 
-  /// Finds, by node, those whose results only the caller reads, or others of them on the same device: little work for
-  /// much that is copied beside work.
+  /// Finds, by node, those whose results only the caller reads, or others of them on the same device: little work,
+  /// theirs and that of their readers, for much that is copied beside work.
   std::vector<bool> find_outlets() const {
     std::vector<bool> outlet(g_.nodes.size(), false);
+    std::vector<double> work_s(g_.nodes.size(), 0), answer_bytes(g_.nodes.size(), 0); // readers included
     for (auto n = static_cast<node_id>(outlet.size()); n-- > 0;) {
       const device_info& device = devices_[placement_[n]];
       if (!device.copies_beside_work || !shape_readers_.empty())
         continue;
-      double bytes = 0;
-      bool only = true, read = false;
+      work_s[n] = node_seconds(n);
+      bool only = true;
       for (value_id v : g_.nodes[n].outputs) {
         if (v == no_value)
           continue;
-        bytes += edges_.is_output[v] ? value_bytes(v) : 0;
+        answer_bytes[n] += edges_.is_output[v] ? value_bytes(v) : 0;
         for (node_id reader : edges_.consumers[v]) {
-          read = true;
           only = only && outlet[reader] && placement_[reader] == placement_[n];
+          work_s[n] += work_s[reader];
+          answer_bytes[n] += answer_bytes[reader];
         }
       }
-      const double copy_s = bytes / device.profile.down.bytes_per_s;
-      outlet[n] = only && (read || (bytes >= copies_beside_bytes && copy_s > outlet_gain * node_seconds(n)));
+      const double copy_s = answer_bytes[n] / device.profile.down.bytes_per_s;
+      outlet[n] = only && answer_bytes[n] >= copies_beside_bytes && copy_s > outlet_gain * work_s[n];
     }
     return outlet;
   }
