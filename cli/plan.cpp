@@ -3,8 +3,10 @@
 #include "cli/unused_hosts.hpp"
 
 #include "base/printable.hpp"
+#include "loader/annotations.hpp"
 #include "loader/file_facts.hpp"
 #include "plan/place/policies.hpp"
+#include "plan/show/annotate.hpp"
 #include "plan/show/print.hpp"
 #include "strategy/replica_sets.hpp"
 
@@ -20,6 +22,7 @@ struct plan_arguments : model_options {
   bool dot = false;
   bool compare = false;
   std::string node;
+  std::string annotate;
 };
 
 constexpr double mib = 1 << 20;
@@ -56,6 +59,8 @@ void print_plan(const plan_arguments& args) {
     std::cout << describe_node(*bound->source, args.node, bound.get());
     return;
   }
+  if (!args.annotate.empty())
+    write_annotated(model_file(args.model), annotations_of(*bound_plan_of(model, inputs)->source), args.annotate);
   const plan_format format = args.dot ? plan_format::dot : args.json ? plan_format::json : plan_format::text;
   std::cout << model.plan(inputs, format) << (format == plan_format::json ? "\n" : "");
   for (const std::string& line : read_facts(model_file(args.model)).ignored)
@@ -81,9 +86,14 @@ void add_plan(CLI::App& app) {
       command->add_option("--node", args->node, "Print all about one node: where it is and why, operands, attributes")
           ->type_name("NAME");
   command
+      ->add_option("--annotate", args->annotate,
+                   "Also write a copy of the model that says what runs where, as ONNX's device configurations do (IR "
+                   "version 11); troupe places such a file as it says")
+      ->type_name("FILE");
+  command
       ->add_flag("--compare", args->compare,
                  "Print what every strategy and policy should cost, the one that `--strategy auto` takes first")
-      ->excludes(dot, node, command->get_option("--load"));
+      ->excludes(dot, node, command->get_option("--load"), command->get_option("--annotate"));
   command->callback([args] {
     if (args->compare)
       args->strategy = strategy::automatic; // what it would choose from

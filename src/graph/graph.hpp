@@ -12,6 +12,7 @@
 
 namespace troupe {
 
+struct model_annotations;
 using value_id = int32_t;
 using node_id = int32_t;
 /// An absent optional input or output of a node.
@@ -87,6 +88,8 @@ struct graph {
   /// Calls that others have taken the place of (ops/expansion.hpp), over copies of their operands: what they ask of
   /// these is asked at each binding (plan/bind/operand_checks.hpp), whatever becomes of the others. Null for none.
   std::shared_ptr<const graph> asked;
+  /// Where the file says that nodes run (graph/annotations.hpp). Null: it does not say, or this is a body.
+  std::shared_ptr<const model_annotations> annotations;
 
   value_id add_value(value v);
   value_id add_constant(std::string name, tensor bytes);

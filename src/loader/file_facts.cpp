@@ -12,34 +12,23 @@ namespace {
 
 /// How often a file says something that is ignored.
 struct counted {
-  int64_t configurations = 0, configured_nodes = 0, sharded_nodes = 0, staged_nodes = 0, training = 0;
+  int64_t configured_nodes = 0, training = 0;
 };
 
 void count_graph(std::string_view graph, counted& found, int depth);
 
-/// AttributeProto: graphs in control flow.
-void count_attribute(std::string_view attribute, counted& found, int depth) {
-  for (wire_reader at(attribute); at.next();)
-    if (at.field == 6 || at.field == 11)
-      count_graph(at.text, found, depth + 1);
-}
-
-/// NodeProto: device_configurations, of sharding_spec and pipeline_stage.
+/// NodeProto: device_configurations of nodes in functions and bodies of control flow, which are at a `depth`.
 void count_node(std::string_view node, counted& found, int depth) {
-  bool configured = false, sharded = false, staged = false;
+  bool configured = false;
   for (wire_reader at(node); at.next();)
-    if (at.field == 5) {
-      count_attribute(at.text, found, depth);
+    if (at.field == 5) { // AttributeProto: graphs in control flow
+      for (wire_reader of(at.text); of.next();)
+        if (of.field == 6 || of.field == 11)
+          count_graph(of.text, found, depth + 1);
     } else if (at.field == 10) {
-      configured = true;
-      for (wire_reader of(at.text); of.next();) {
-        sharded = sharded || of.field == 2;
-        staged = staged || of.field == 3;
-      }
+      configured = depth > 0;
     }
   found.configured_nodes += configured;
-  found.sharded_nodes += sharded;
-  found.staged_nodes += staged;
 }
 
 void count_graph(std::string_view graph, counted& found, int depth) {
@@ -52,15 +41,10 @@ void count_graph(std::string_view graph, counted& found, int depth) {
 
 std::vector<std::string> lines_of(const counted& found) {
   std::vector<std::string> lines;
-  if (found.configurations + found.configured_nodes > 0) {
-    std::string line = fmt::format("{} device configurations of the file, which {} nodes use", found.configurations,
-                                   found.configured_nodes);
-    if (found.sharded_nodes > 0)
-      line += fmt::format(", {} of them with a sharding", found.sharded_nodes);
-    if (found.staged_nodes > 0)
-      line += fmt::format(", {} of them with a pipeline_stage", found.staged_nodes);
-    lines.push_back(line + ": policy, pins and strategy decide what runs where");
-  }
+  if (found.configured_nodes > 0)
+    lines.push_back(fmt::format("device configurations of {} nodes in functions and bodies of control flow: those of "
+                                "the outermost graph count",
+                                found.configured_nodes));
   if (found.training > 0)
     lines.push_back("what the file says of training: troupe only infers");
   return lines;
@@ -78,9 +62,8 @@ file_facts read_model_facts(std::string_view model) {
       case 25: // FunctionProto
         for (wire_reader of(at.text); of.next();)
           if (of.field == 7)
-            count_node(of.text, found, 0);
+            count_node(of.text, found, 1);
         break;
-      case 26: ++found.configurations; break;
       default: break;
     }
   facts.ignored = lines_of(found);

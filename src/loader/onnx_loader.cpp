@@ -1,6 +1,7 @@
 #include "loader/onnx_loader.hpp"
 
 #include "base/guard.hpp"
+#include "loader/annotations.hpp"
 #include "loader/file_kind.hpp"
 #include "loader/graph_builder.hpp"
 
@@ -55,8 +56,11 @@ graph load(tensor_bytes file, const std::filesystem::path& folder) {
   google::protobuf::Arena arena;
   onnx::ModelProto* model = parse_model(scanned, arena);
   opset_map opsets = imports_of(*model);
+  auto annotations = read_annotations({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
   tensor_reader reader(std::move(file), std::move(scanned), folder);
-  return graph_builder(*model, reader, std::move(opsets), file_bytes).build();
+  graph g = graph_builder(*model, reader, std::move(opsets), file_bytes).build();
+  g.annotations = std::move(annotations);
+  return g;
 }
 
 void collect_operators(const onnx::GraphProto& graph, std::set<std::string>& names) {

@@ -17,6 +17,7 @@ public:
   bool next() {
     if (rest_.empty())
       return false;
+    const char* const begin = rest_.data();
     const uint64_t key = varint();
     field = key >> 3;
     number = 0;
@@ -28,12 +29,22 @@ public:
       case 5: take(4); break;
       default: fail(errc::invalid_model, "not an ONNX model: a field has wire type {}", key & 7);
     }
+    whole = {begin, static_cast<size_t>(rest_.data() - begin)};
+    return true;
+  }
+
+  /// Goes to the next number of a packed field's content.
+  bool next_number() {
+    if (rest_.empty())
+      return false;
+    number = varint();
     return true;
   }
 
   uint64_t field = 0;
-  uint64_t number = 0;   // of a varint
-  std::string_view text; // of what has a length
+  uint64_t number = 0;    // of a varint
+  std::string_view text;  // of what has a length
+  std::string_view whole; // key, length and content
 
 private:
   uint64_t varint() {

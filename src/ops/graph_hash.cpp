@@ -1,5 +1,6 @@
 #include "ops/graph_hash.hpp"
 
+#include "graph/annotations.hpp"
 #include "graph/dim_expression.hpp"
 #include "ops/op.hpp"
 
@@ -45,6 +46,8 @@ public:
     }
     if (what_ == aspect::content && g.asked)
       add(*g.asked);
+    if (what_ == aspect::content && g.annotations)
+      h_.add(g.annotations->key);
   }
 
   void add_operator(const node& n) {

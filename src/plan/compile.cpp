@@ -14,6 +14,7 @@
 #include "plan/cut/transfers.hpp"
 #include "plan/cut/waves.hpp"
 #include "plan/estimate/predict.hpp"
+#include "plan/place/annotated.hpp"
 #include "plan/place/layout.hpp"
 #include "plan/place/node_order.hpp"
 #include "plan/place/placement.hpp"
@@ -111,6 +112,9 @@ chunk_assignment place_and_insert(graph& g, plan& p) {
     p.placement = place_as_saved(g, p.structure, p.devices, *p.options.saved, given);
   else if (p.placement.empty())
     p.placement = place(g, p.devices, p.options);
+  if (!p.options.saved && !p.split)
+    for (std::string& remark : annotation_remarks(g, p.devices, p.placement))
+      p.remarks.push_back(std::move(remark));
   place_control_flow(p, g);
   if (!p.options.saved)
     order_nodes(g, p.placement, p.devices, p.options.expected);

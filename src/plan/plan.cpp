@@ -69,18 +69,26 @@ bool weights_fit(const plan& p) {
 }
 
 /// Chooses the plan that is predicted to be fastest: nodes cut for a team of devices, each time along another dim, or
-/// one device. If `options` state the dim, the plan is cut along it wherever that can be done.
+/// one device. If `options` or the file state how, the plan is cut so wherever that can be done.
 class split_choice {
 public:
   split_choice(const graph& prepared, const std::vector<device_info>& devices, const plan_options& options)
-      : prepared_(prepared), devices_(devices), options_(options), team_(team_for(prepared, devices, options)) {}
+      : prepared_(prepared), devices_(devices), options_(options), stated_(options.split_along),
+        team_(team_for(prepared, devices, options)) {
+    if (stated_)
+      return;
+    if (auto team = annotated_team(prepared, devices, options)) {
+      team_ = std::move(*team);
+      stated_ = along_annotations;
+    }
+  }
 
   std::shared_ptr<plan> run() {
     const split_program whole = on_one_device(prepared_, devices_, options_, team_);
     offer(compile(prepared_, devices_, options_, &whole), "on one device");
-    if (options_.split_along)
+    if (stated_)
       best_fits_ = false, best_s_ = std::numeric_limits<double>::infinity(); // it is cut wherever that can be done
-    for (const int along : options_.split_along ? std::vector{*options_.split_along} : split_dims())
+    for (const int along : stated_ ? std::vector{*stated_} : split_dims())
       if (team_.size() > 1)
         try_cut(along);
     best_->remarks.push_back("predicted: " + figures_);
@@ -100,7 +108,7 @@ private:
     if (!cut || std::ranges::find(tried_, cut->decision) != tried_.end())
       return;
     tried_.push_back(cut->decision);
-    if (!options_.split_along && !keep_long_parts(*cut))
+    if (!stated_ && !keep_long_parts(*cut))
       return;
     offer(compile(prepared_, devices_, options_, &*cut), cut->summary);
   }
@@ -135,7 +143,8 @@ private:
   const graph& prepared_;
   const std::vector<device_info>& devices_;
   const plan_options& options_;
-  const split_team team_;
+  std::optional<int> stated_; // how nodes are cut whatever it costs: by the caller, or by the file's annotations
+  split_team team_;
   std::shared_ptr<plan> best_;
   bool best_fits_ = false;
   double best_s_ = 0;

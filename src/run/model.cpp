@@ -1,6 +1,7 @@
 #include "run/model.hpp"
 
 #include "base/find_from.hpp"
+#include "graph/annotations.hpp"
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
@@ -211,6 +212,11 @@ void check_pair(const value_info& output, const value_info& input) {
     fail(errc::invalid_argument, "output {} cannot be bound to input {}", describe(output), describe(input));
 }
 
+bool states_shardings(const graph& g) {
+  return g.annotations && std::ranges::any_of(g.annotations->configurations,
+                                              [](const device_configuration& c) { return !c.team.empty(); });
+}
+
 } // namespace
 
 model_ptr make_model(graph source, session_options options, double load_ms) {
@@ -229,6 +235,8 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
   m->outputs = select_outputs(m->outputs, options.outputs);
   check_stated_dims(source, options.dims);
   m->host_inputs = host_inputs_of(source);
+  if (options.policy == placement_policy::single && options.policy_plugin.empty() && states_shardings(source))
+    options.policy = placement_policy::split;
   m->source = std::move(source);
   if (!options.plan_file.empty())
     m->saved = read_saved_plan(options.plan_file);

@@ -93,15 +93,15 @@ TEST_CASE("outputs that are texts are written and shown beside all others", "[cl
 TEST_CASE("inspect prints the file's own metadata, and with plan the part of it that is ignored", "[cli]") {
   const model_folder f;
   auto m = mixed_model();
-  m.GetReflection()->MutableUnknownFields(&m)->AddLengthDelimited(26, "");
+  m.add_training_info();
   f.write("model.onnx", m.SerializeAsString());
   CHECK_THAT(run_command("inspect " + f.model + " --devices cpu").output,
              Contains("IR version 8, opset 17, made by exporter 1.2") && Contains("names = {0: 'cat'}") &&
-                 Contains("ignored 1 device configurations"));
+                 Contains("ignored what the file says of training"));
   const auto file = nlohmann::json::parse(run_command("inspect " + f.model + " --devices cpu --json").output)["file"];
   CHECK(file["producer"] == "exporter");
   CHECK(file["metadata"]["names"] == "{0: 'cat'}");
-  CHECK_THAT(run_command("plan " + f.model + " --devices cpu").output, Contains("ignored: 1 device configurations"));
+  CHECK_THAT(run_command("plan " + f.model + " --devices cpu").output, Contains("ignored: what the file says of training"));
   CHECK(nlohmann::json::accept(run_command("plan " + f.model + " --devices cpu --json").output));
 }
 
@@ -151,4 +151,20 @@ TEST_CASE("an output's declared shape that is not so is a warning, its type an e
   CHECK_THAT(run().output, Contains("output 'y' is declared as int64, but the model computes float32"));
   declared->clear_elem_type();
   CHECK(run().status == 0);
+}
+
+TEST_CASE("plan writes a copy of a model that says what runs where, and follows one", "[cli][annotations]") {
+  const model_folder f;
+  f.write("model.onnx", mixed_model().SerializeAsString());
+  const std::string copy = (f.path() / "annotated.onnx").string();
+  const std::string two = " --devices 'cpu*2'";
+  const command_result planned = run_command("plan " + f.model + two + " --policy round-robin --annotate " + copy);
+  INFO(planned.output);
+  REQUIRE(planned.status == 0);
+  CHECK_THAT(run_command("plan " + copy + two).output,
+             Contains("placed as the file's configuration 'troupe' says") && Contains("on cpu#1"));
+  CHECK_THAT(run_command("plan " + copy + " --devices cpu").output,
+             Contains("is for 2 devices, and 1 can be used: it is not followed"));
+  CHECK_THAT(run_command("plan " + f.model + two + " --annotate " + f.model, true).output,
+             Contains("to a file of its own"));
 }

@@ -2,6 +2,7 @@
 
 #include "graph/bodies.hpp"
 #include "ops/op.hpp"
+#include "plan/place/annotated.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -140,6 +141,8 @@ placement_problem::placement_problem(const graph& program, std::span<const devic
   can_run_.resize(devices.size());
   measured_ = std::any_of(devices.begin(), devices.end(), [](const device_info& d) { return d.profile.measured; });
   pin(options.pins);
+  if (options.budgets.empty()) // else the plan has to fit before all
+    follow_annotations();
   describe_devices();
   describe_values();
   describe_edges();
@@ -234,6 +237,37 @@ void placement_problem::pin(std::span<const placement_pin> pins) {
            "shows their names",
            pins[i].pattern);
   pinned_ = std::move(pinned);
+}
+
+void placement_problem::follow_annotations() {
+  const followed_configuration c = followed(program_, devices_);
+  if (!c.from)
+    return;
+  if (pinned_.empty())
+    pinned_.assign(node_count(), no_device);
+  for (node_id n = 0; n < static_cast<node_id>(node_count()); ++n) {
+    const node_annotation* a = annotation_of(c, program_, program_.nodes[n]);
+    const auto stated = a && pinned_[n] == no_device ? stated_device(c, *a) : std::nullopt;
+    if (stated && allows(n, *stated))
+      pinned_[n] = *stated;
+  }
+  if (options_.policy == placement_policy::single)
+    follow_neighbours();
+}
+
+void placement_problem::follow_neighbours() {
+  const auto follow = [&](node_id n, node_id neighbour) {
+    if (neighbour >= 0 && pinned_[n] == no_device && pinned_[neighbour] != no_device && allows(n, pinned_[neighbour]))
+      pinned_[n] = pinned_[neighbour];
+  };
+  for (node_id n = 0; n < static_cast<node_id>(node_count()); ++n)
+    for (value_id v : program_.nodes[n].inputs)
+      follow(n, v == no_value ? -1 : edges_.producer[v]);
+  for (auto n = static_cast<node_id>(node_count()); n-- > 0;)
+    for (value_id v : program_.nodes[n].outputs)
+      if (v != no_value)
+        for (node_id reader : edges_.consumers[v])
+          follow(n, reader);
 }
 
 } // namespace troupe

@@ -54,6 +54,10 @@ private:
   double move_seconds(value_id v, device_index from, device_index to);
   double mean_move_seconds(value_id v);
   void pin(std::span<const placement_pin> pins);
+  /// Pins what the file's annotations state, where nothing else is pinned and the device can run the node.
+  void follow_annotations();
+  /// Under policy `single`: a node without a pin goes where its first operand is made, else where it is read first.
+  void follow_neighbours();
 
   const graph& program_;
   std::span<const device_info> devices_;

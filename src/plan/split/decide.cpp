@@ -2,6 +2,7 @@
 
 #include "graph/bodies.hpp"
 #include "graph/data_symbols.hpp"
+#include "plan/place/annotated.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -24,7 +25,10 @@ struct cut_option {
 class decider {
 public:
   decider(placement_problem& problem, std::span<const device_index> home, const split_team& team, int along)
-      : problem_(problem), g_(problem.program()), home_(home), team_(team), along_(along), alike_(is_alike()) {}
+      : problem_(problem), g_(problem.program()), home_(home), team_(team), along_(along), alike_(is_alike()) {
+    if (along == along_annotations)
+      annotations_ = followed(g_, problem.devices());
+  }
 
   split_decision run() {
     made_.nodes.resize(g_.nodes.size());
@@ -68,14 +72,28 @@ private:
     for (data_symbols::id s = 0; s < symbols.size(); ++s)
       if (symbols.definer(s) >= 0)
         fixed_[symbols.definer(s)] = true;
-    const auto is_held = [&](value_id v) { return v != no_value && is_container(g_.values[v].type); };
     for (node_id n = 0; n < static_cast<node_id>(g_.nodes.size()); ++n) {
-      const node& call = g_.nodes[n];
-      fixed_[n] = fixed_[n] || has_body(call) || !in_team(home_[n]) || !is_repeatable(call) ||
-                  problem_.pinned(n) != no_device || std::ranges::any_of(call.inputs, is_held) ||
-                  std::ranges::any_of(call.outputs, is_held) ||
-                  !std::ranges::all_of(team_.devices, [&](device_index d) { return problem_.allows(n, d); });
+      const std::string_view why = fixed_[n] ? "decides shapes by its data" : why_once(n);
+      fixed_[n] = !why.empty();
+      if (fixed_[n])
+        made_.once.push_back(fmt::format("{} ({})", describe(g_.nodes[n]), why));
     }
+  }
+
+  /// Returns why a node can only run once; "" if it can be cut or repeated.
+  std::string_view why_once(node_id n) {
+    const node& call = g_.nodes[n];
+    const auto is_held = [&](value_id v) { return v != no_value && is_container(g_.values[v].type); };
+    if (has_body(call))
+      return "control flow";
+    if (std::ranges::any_of(call.inputs, is_held) || std::ranges::any_of(call.outputs, is_held))
+      return "sequences or optionals";
+    if (!is_repeatable(call))
+      return "draws random numbers";
+    if (problem_.pinned(n) != no_device)
+      return "is pinned";
+    const auto runs = [&](device_index d) { return problem_.allows(n, d); };
+    return in_team(home_[n]) && std::ranges::all_of(team_.devices, runs) ? "" : "not every device can run it";
   }
 
   void decide(node_id n) {
@@ -116,11 +134,33 @@ private:
     } catch (const error&) {
       return std::nullopt;
     }
+    const node_annotation* stated = annotation_of(annotations_, g_, g_.nodes[n]);
+    if (stated)
+      std::erase_if(all, [&](const call_axis& axis) { return !is_stated(g_.nodes[n], axis, *stated); });
     std::optional<cut_option> best;
     for (const call_axis& axis : all)
       if (auto option = following(n, axis); option && (!best || option->bytes > best->bytes))
         best = std::move(option);
-    return best ? best : beginning(n, all);
+    return best || (annotations_.from && !stated) ? best : beginning(n, all);
+  }
+
+  /// Returns whether an annotation cuts a result along an axis, or if it cuts none an operand.
+  bool is_stated(const node& call, const call_axis& axis, const node_annotation& stated) const {
+    const auto cuts = [&](value_id v, const std::optional<axis_place>& place) {
+      const auto s = v == no_value ? stated.shardings.end()
+                                   : std::ranges::find(stated.shardings, g_.values[v].name, &tensor_sharding::tensor);
+      if (s == stated.shardings.end() || !place)
+        return false;
+      const auto rank = static_cast<int64_t>(g_.values[v].dims->size());
+      return (s->axis < 0 ? s->axis + rank : s->axis) == static_cast<int64_t>(place->axis);
+    };
+    if (axis.kind == axis_kind::reduced) {
+      for (size_t i = 0; i < call.inputs.size(); ++i)
+        if (cuts(call.inputs[i], axis.inputs[i]))
+          return true;
+      return false;
+    }
+    return cuts(call.outputs[0], axis.outputs[0]);
   }
 
   /// Returns the bounds, in indices of an axis, of operand `i` if it is cut along it.
@@ -214,7 +254,7 @@ private:
   /// Returns how a node begins a cut, if it computes and has an axis for that.
   std::optional<cut_option> beginning(node_id n, const std::vector<call_axis>& all) {
     const node& call = g_.nodes[n];
-    if (!call.def->cost || call.outputs[0] == no_value)
+    if ((!call.def->cost && !annotations_.from) || call.outputs[0] == no_value)
       return std::nullopt;
     const call_axis* longest = nullptr;
     int64_t most = least_part * static_cast<int64_t>(team_.size()) - 1;
@@ -237,6 +277,8 @@ private:
   }
 
   bool may_begin(const node& call, const call_axis& axis) const {
+    if (annotations_.from)
+      return true; // it is as stated
     if (along_ >= 0)
       return axis.outputs[0]->axis == static_cast<size_t>(along_);
     for (size_t i = 0; i < call.inputs.size(); ++i)
@@ -295,7 +337,8 @@ private:
   const split_team& team_;
   const int along_;
   const bool alike_;
-  std::vector<bool> fixed_; // by node: runs once
+  followed_configuration annotations_; // none unless nodes are cut as they say
+  std::vector<bool> fixed_;            // by node: runs once
   split_decision made_;
 };
 

@@ -31,6 +31,8 @@ struct split_decision {
   std::vector<value_cut> values;
   /// Dims that a binding must not make negative: parts that are too short for the cut.
   std::vector<dim> nonnegative;
+  /// Nodes that can only run once, with the reason: "Loop 'l' (control flow)".
+  std::vector<std::string> once;
   double seconds = 0, cut_seconds = 0; // predicted, of all nodes and of those that are cut, on the team's first device
 
   bool has_cuts() const { return std::ranges::find(nodes, node_cut::kind::cut, &node_cut::is) != nodes.end(); }
@@ -43,8 +45,12 @@ std::vector<int64_t> stated_pads(const node& call);
 /// Returns that after dim `axis` of the images.
 int64_t padding_after(const node& call, size_t axis);
 
+/// In the place of a dim: nodes are cut as the file's annotations say (graph/annotations.hpp).
+inline constexpr int along_annotations = -2;
+
 /// Decides for a program that runs on the devices `home` by node if it is not cut. A cut begins at dim `along` of a
-/// node's first result, or if that is negative at the longest axis of a node that no constant operand has by itself.
+/// node's first result, or if that is −1 at the longest axis of a node that no constant operand has by itself. With
+/// `along_annotations`, annotated nodes are cut along what is stated or not at all, and others only follow.
 split_decision decide_split(placement_problem& problem, std::span<const device_index> home, const split_team& team,
                             int along);
 

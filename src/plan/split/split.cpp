@@ -1,11 +1,14 @@
 #include "plan/split/split.hpp"
 
+#include "base/first_texts.hpp"
 #include "base/hash.hpp"
 #include "graph/bodies.hpp"
+#include "plan/place/annotated.hpp"
 #include "plan/place/placement.hpp"
 #include "plan/split/splitter.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace troupe {
 namespace {
@@ -22,14 +25,30 @@ hash128 hash_of(const split_decision& d) {
   return h.digest();
 }
 
+/// Returns what the team has of values that are not whole, in words.
+std::string states_of(const split_decision& d) {
+  std::map<size_t, size_t> along; // by dim
+  size_t partial = 0;
+  for (const value_cut& v : d.values) {
+    along[v.axis] += v.is == value_cut::kind::parts;
+    partial += v.is == value_cut::kind::partial;
+  }
+  std::string text;
+  for (const auto& [axis, count] : along)
+    if (count > 0)
+      text += fmt::format("{}{} along dim {}", text.empty() ? "values in parts: " : ", ", count, axis);
+  return partial > 0 ? fmt::format("{}{}partial results: {}", text, text.empty() ? "" : ", ", partial) : text;
+}
+
 std::string summary_of(const split_decision& d, const split_team& team, std::span<const device_info> devices) {
   std::string names;
   for (size_t i = 0; i < team.size(); ++i)
     names += fmt::format("{}{} ({}/{})", names.empty() ? "" : ", ", devices[team.devices[i]].name,
                          team.begin[i + 1] - team.begin[i], split_team::steps);
   const auto cut = std::ranges::count(d.nodes, node_cut::kind::cut, &node_cut::is);
-  return fmt::format("split over {}, {} of {} nodes cut, {:.0f} % of the predicted work", names, cut, d.nodes.size(),
-                     100 * d.cut_seconds / d.seconds);
+  return fmt::format("split over {}, {} of {} nodes cut, {:.0f} % of the predicted work, {}{}", names, cut,
+                     d.nodes.size(), 100 * d.cut_seconds / d.seconds, states_of(d),
+                     d.once.empty() ? "" : ", only once: " + first_of(d.once));
 }
 
 /// Moves nodes whose parts their device cannot run to one that can.
@@ -74,16 +93,33 @@ split_program on_one_device(const graph& program, std::span<const device_info> d
   return {program, place(program, preferring(devices, fastest), options), {}, std::nullopt, {}, {}};
 }
 
-std::optional<split_program> split(const graph& program, std::span<const device_info> devices,
-                                   const plan_options& options, const split_team& team, int along) {
+std::optional<split_team> annotated_team(const graph& program, std::span<const device_info> devices,
+                                         const plan_options& options) {
+  const followed_configuration c = followed(program, devices);
+  if (!c.from || c.from->team.empty())
+    return std::nullopt;
+  std::vector<device_index> named;
+  for (const int64_t i : c.from->team)
+    named.push_back(c.devices[static_cast<size_t>(i)]);
+  return team_for(program, preferring(devices, named), options);
+}
+
+placed_decision decide_placed(const graph& program, std::span<const device_info> devices, const plan_options& options,
+                              const split_team& team, int along) {
   const std::vector<device_info> ranked = preferring(devices, team.devices);
-  const std::vector<device_index> home = place(program, ranked, options);
+  std::vector<device_index> home = place(program, ranked, options);
   placement_problem problem(program, ranked, options);
   split_decision decision = decide_split(problem, home, team, along);
+  return {std::move(decision), std::move(home)};
+}
+
+std::optional<split_program> split(const graph& program, std::span<const device_info> devices,
+                                   const plan_options& options, const split_team& team, int along) {
+  auto [decision, home] = decide_placed(program, devices, options, team, along);
   if (!decision.has_cuts())
     return std::nullopt;
   split_program made{program,
-                     home,
+                     std::move(home),
                      std::move(decision.nonnegative),
                      plan_split{along, {}, team.begin},
                      summary_of(decision, team, devices),

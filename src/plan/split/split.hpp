@@ -5,6 +5,7 @@
 // plans and the loss of a device are those of any program.
 #pragma once
 
+#include "plan/split/decide.hpp"
 #include "plan/split/team.hpp"
 
 namespace troupe {
@@ -26,8 +27,20 @@ std::vector<int> split_dims();
 split_program on_one_device(const graph& program, std::span<const device_info> devices, const plan_options& options,
                             const split_team& team);
 
-/// Splits a program, sorted topologically, for a team; `along` is one of `split_dims`. Returns nullopt if nothing can
-/// be cut so. Throws `errc::unsupported` if inference refuses a part.
+/// Returns the team that the file's annotations name; nullopt if they state no sharding, or not for these devices.
+std::optional<split_team> annotated_team(const graph& program, std::span<const device_info> devices,
+                                         const plan_options& options);
+
+/// What `split` writes, and where nodes are that are not cut.
+struct placed_decision {
+  split_decision cuts;
+  std::vector<device_index> home; // by node
+};
+placed_decision decide_placed(const graph& program, std::span<const device_info> devices, const plan_options& options,
+                              const split_team& team, int along);
+
+/// Splits a program, sorted topologically, for a team; `along` is one of `split_dims` or `along_annotations`. Returns
+/// nullopt if nothing can be cut so. Throws `errc::unsupported` if inference refuses a part.
 std::optional<split_program> split(const graph& program, std::span<const device_info> devices,
                                    const plan_options& options, const split_team& team, int along);
 

@@ -1,6 +1,7 @@
 #include "ops/conformance_case.hpp"
 #include "plan/graphs.hpp"
 #include "plan/saved_plan.hpp"
+#include "plan/show/annotate.hpp"
 #include "plan/show/print.hpp"
 #include "plan/split/split.hpp"
 #include "support/catch.hpp"
@@ -157,6 +158,18 @@ TEST_CASE("unlike devices go by the same ranks and masks", "[plan][split]") {
   CHECK(count("Cast") == 2);
 }
 
+TEST_CASE("a split says what is in parts, and what can only run once", "[plan][split]") {
+  graph_builder b;
+  const value_id x = b.input("x", {64, 64}), w = b.constant("w", test::random_tensor({64, 64}, 5));
+  const value_id noise = b.op("RandomUniformLike", {x}, {}, "noise");
+  const auto g = b.program({b.op("Add", {b.op("MatMul", {x, w}), noise})});
+  const auto made = split(*g, cpus(2), by_split, teams[0], 0);
+  REQUIRE(made);
+  CHECK_THAT(made->summary, Catch::Contains("values in parts: 1 along dim 0") &&
+                                Catch::Contains("only once: RandomUniformLike") &&
+                                Catch::Contains("(draws random numbers)"));
+}
+
 TEST_CASE("symbolic dims are cut once for all values that leave parts long enough", "[plan][split]") {
   const dim length = dim::symbol("length");
   for (const split_team& team : teams)
@@ -189,4 +202,35 @@ TEST_CASE("a split plan is made again from its JSON form", "[plan][split]") {
   CHECK(q->transfers == p->transfers);
   again.saved = parse_saved_plan(to_json(*p), "the file");
   CHECK_THROWS_WITH(make_plan(g, cpus(2), again), Catch::Contains("'cpu#2', which is not open"));
+}
+
+TEST_CASE("a split plan is found again from annotations that state its parts", "[plan][split][annotations]") {
+  for (const int along : {-1, 0, 1, 2})
+    for (const auto& g : {transformer(64), images(64, 24)}) {
+      plan_options options = by_split;
+      options.split_along = along;
+      const auto p = make_plan(g, cpus(2), options);
+      graph annotated = *g;
+      annotated.annotations =
+          std::make_shared<const model_annotations>(model_annotations{{annotations_of(*p)}, {1, 2}});
+      const auto q = make_plan(std::make_shared<const graph>(annotated), cpus(2), by_split);
+      INFO("along " << along);
+      REQUIRE(q->split.has_value() == p->split.has_value());
+      CHECK(q->program->nodes.size() == p->program->nodes.size());
+      CHECK(q->placement == p->placement);
+      CHECK(q->transfers == p->transfers);
+    }
+}
+
+TEST_CASE("shardings are for the configuration's devices, and for no others", "[plan][split][annotations]") {
+  graph g = *transformer(64);
+  device_configuration c{.name = "pair", .count = 3, .team = {0, 2}};
+  c.add({.shardings = {{g.values[g.nodes[1].outputs[0]].name, 1}}}, g.nodes[1].name, {});
+  g.annotations = std::make_shared<const model_annotations>(model_annotations{{c}, {1, 2}});
+  const auto whole = std::make_shared<const graph>(std::move(g));
+  const auto p = make_plan(whole, cpus(3), by_split);
+  REQUIRE(p->split);
+  CHECK(p->split->team == std::vector<std::string>{"cpu#0", "cpu#2"});
+  CHECK(p->split->along == along_annotations);
+  CHECK_FALSE(make_plan(whole, cpus(2), {})->split);
 }
