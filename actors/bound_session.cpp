@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 
 namespace troupe {
@@ -31,73 +32,217 @@ std::string describe_losses(const bound_state& values, const std::vector<actors:
   return std::any_of(devices.begin(), devices.end(), lives) ? fmt::format("{}", fmt::join(lost, ", ")) : "";
 }
 
-/// Returns the bound inputs that a run is given, where they are.
+/// Returns the bound inputs that a run is given: those on the host copied, if they have at most `limit` bytes, else
+/// none at all.
 named_device_tensors bound_inputs(const std::vector<output_binding>& pairs, const named_tensors& inputs,
-                                  const run_options& options) {
+                                  const run_options& options, int64_t limit) {
   named_device_tensors given;
-  for (const output_binding& pair : pairs)
-    if (const auto on_host = inputs.find(pair.input); on_host != inputs.end())
-      given[pair.input] = make_host_resident(on_host->second, "host");
-    else
+  for (const output_binding& pair : pairs) {
+    const auto on_host = inputs.find(pair.input);
+    if (on_host == inputs.end()) {
       given[pair.input] = options.device_inputs.at(pair.input);
+    } else if ((limit -= on_host->second.bytes()) < 0) {
+      return {};
+    } else {
+      given[pair.input] = make_host_resident(copied(on_host->second), "host");
+    }
+  }
   return given;
 }
 
-bound_state state_of(const model& m, std::vector<output_binding> pairs, uint64_t interval) {
+/// Returns what a step is given, to be kept. One that begins the state anew is repeated on its first checkpoint,
+/// without its bound inputs.
+kept_step keep_step(const std::vector<output_binding>& pairs, const named_tensors& inputs,
+                    const named_device_tensors& device_inputs, bool begins) {
+  named_tensors tensors = inputs; // handles
+  kept_step kept{.device_inputs = device_inputs};
+  for (const output_binding& pair : pairs)
+    if (begins) {
+      tensors.erase(pair.input);
+      kept.device_inputs.erase(pair.input);
+    }
+  for (const auto& [name, value] : tensors)
+    kept.inputs.emplace(name, copied(value));
+  return kept;
+}
+
+/// Returns the options of a run within what is left of its time.
+run_options left_of(const run_options& options, std::chrono::steady_clock::time_point start) {
+  run_options left = options;
+  const auto taken = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+  if (left.timeout.count() > 0)
+    left.timeout = std::max(left.timeout - taken, std::chrono::milliseconds(1));
+  return left;
+}
+
+bound_state state_of(const model& m, std::vector<output_binding> pairs, const bind_options& options) {
+  if (options.heal_bytes < 0)
+    fail(errc::invalid_argument, "bind_options::heal_bytes is negative: {}", options.heal_bytes);
   std::vector<carried_pair> places = check_bindings(m, pairs);
-  return {std::move(pairs), std::move(places), interval};
+  return {std::move(pairs), std::move(places), options.checkpoint, options.heal ? options.heal_bytes : 0};
 }
 
 } // namespace
 
 struct bound_session::state {
   state(session s, std::vector<output_binding> pairs, const bind_options& options)
-      : model(std::move(s)), values(state_of(*model.state_->model, std::move(pairs), options.checkpoint)) {}
+      : model(std::move(s)), values(state_of(*model.state_->model, std::move(pairs), options)) {}
 
-  /// Takes a copy that has come; throws why there is none unless a device was lost.
-  void collect_copy();
-  void start_copy();
-  /// After `errc::device_lost`: goes back to the last copy and throws that it did, if values were lost, and there is a
-  /// copy and a device left for it.
-  void go_back();
+  /// Takes a step; if a device with the state is lost, first those again that are lost with it.
+  run_result step(named_tensors inputs, const run_options& options);
+  /// Takes steps again that the caller has taken and the state has lost.
+  void catch_up(const run_options& limits);
+  /// After `loss`: goes back to the last copy, if values are lost; the steps since are owed then. Throws `loss` if no
+  /// values are, or there is no copy or device left; `state_rolled_back` if the steps are not kept.
+  void go_back(const error& loss);
+  /// Returns the last step that the caller has taken.
+  uint64_t steps_taken() const;
 
   const session model;
-  std::mutex running;           // held by a run, so that runs go one after the other; guards `copy`
-  std::future<run_result> copy; // valid if one is on its way
-  mutable std::mutex mutex;     // guards `values`
+  std::mutex running;       // held by a run, so that runs go one after the other; guards what follows
+  mutable std::mutex mutex; // guards `values` and `owed` against readers beside a run
   bound_state values;
+  uint64_t owed = 0; // the last step that the caller has taken, if the state is one before
+
+private:
+  /// Takes a copy that has come; throws why there is none, unless a device was lost or the caller asked for none.
+  void collect_copy();
+  void start_copy();
+  /// Runs the model on the state; `repeats`: a step that is kept already.
+  run_result take(named_tensors inputs, run_options options, std::optional<kept_step> kept, bool repeats);
+  /// Leaves the steps since the last copy, whose values these are, to the caller.
+  [[noreturn]] void give_up(const std::string& why);
+
+  std::future<run_result> copy_; // valid if one is on its way
+  std::string lost_;             // devices whose values were lost last, in words
+  uint64_t repeated_ = 0;        // steps, since the last answer
 };
 
 void bound_session::state::collect_copy() {
-  if (!copy.valid() || copy.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+  if (!copy_.valid() || copy_.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
     return;
   const std::lock_guard lock(mutex);
   try {
-    values.end_copy(copy.get().outputs);
+    values.end_copy(copy_.get().outputs);
   } catch (const error& e) {
     values.drop_copy();
-    if (e.code() != errc::device_lost)
+    if (e.code() == errc::device_lost)
+      return;
+    if (values.has_interval())
       fail(e.code(), "the last checkpoint could not be made: {}", e.what());
+    values.forget_later_steps(); // there is no room for them without it
   }
 }
 
 void bound_session::state::start_copy() {
   if (named_device_tensors due = values.begin_copy(); !due.empty())
-    copy = model.fetch_async(std::move(due));
+    copy_ = model.fetch_async(std::move(due));
 }
 
-void bound_session::state::go_back() {
-  const failure copying = capture([&] { collect_copy(); }); // whatever it says, the one before is there
+uint64_t bound_session::state::steps_taken() const {
   const std::lock_guard lock(mutex);
-  const std::string lost = describe_losses(values, *model.state_->runtime->devices().devices());
-  if (lost.empty() || !values.go_back())
-    return;
-  copy = {};
-  throw state_rolled_back(
-      fmt::format("bound values were on a device that is lost ({}); they are those of step {} again: "
-                  "repeat from step {}",
-                  lost, values.step(), values.step() + 1),
-      values.step() + 1);
+  return std::max(values.step(), owed);
+}
+
+run_result bound_session::state::take(named_tensors inputs, run_options options, std::optional<kept_step> kept,
+                                      bool repeats) {
+  const bool begins = values.begins_with(inputs, options);
+  carried_values carried;
+  {
+    const std::lock_guard lock(mutex);
+    carried = values.carry(inputs, options);
+  }
+  named_device_tensors initial;
+  if (begins && values.keeps_copies())
+    initial = bound_inputs(values.pairs(), inputs, options, values.most_initial_bytes());
+  carried_bundle made, before;
+  run_result result = model.state_->run(std::move(inputs), std::move(options), std::move(carried), made);
+  if (kept)
+    kept->answers = samples_of(result.outputs);
+  {
+    const std::lock_guard lock(mutex);
+    if (begins) {
+      copy_ = {};
+      owed = 0;
+      before = values.begin(std::move(made), std::move(initial), std::move(kept));
+    } else {
+      before = values.advance(std::move(made), std::move(kept));
+    }
+    if (!repeats)
+      start_copy();
+  }
+  let_go(std::move(before)); // a decoder's are many, made by other threads
+  return result;
+}
+
+run_result bound_session::state::step(named_tensors inputs, const run_options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  collect_copy();
+  // A run that is given all bound inputs does not depend on lost values.
+  const bool begins = values.begins_with(inputs, options);
+  std::optional<kept_step> kept;
+  if (values.log().keeps_steps())
+    kept = keep_step(values.pairs(), inputs, options.device_inputs, begins);
+  for (bool first = true;; first = false)
+    try {
+      if (!begins)
+        catch_up(left_of(options, start));
+      run_result result = take(first ? std::move(inputs) : kept->inputs, left_of(options, start), kept, false);
+      result.stats.repeated_steps = std::exchange(repeated_, 0);
+      return result;
+    } catch (const state_rolled_back&) {
+      throw;
+    } catch (const error& e) {
+      if (begins || e.code() != errc::device_lost)
+        throw;
+      go_back(e);
+    }
+}
+
+void bound_session::state::go_back(const error& loss) {
+  const failure copying = capture([&] { collect_copy(); }); // whatever it says, the one before is there
+  {
+    const std::lock_guard lock(mutex);
+    lost_ = describe_losses(values, *model.state_->runtime->devices().devices());
+    const uint64_t taken = std::max(values.step(), owed);
+    if (lost_.empty() || !values.go_back())
+      throw loss;
+    copy_ = {};
+    owed = taken;
+  }
+  if (!values.can_repeat())
+    give_up("");
+}
+
+void bound_session::state::give_up(const std::string& why) {
+  const std::lock_guard lock(mutex);
+  values.forget_later_steps();
+  owed = 0;
+  throw state_rolled_back(fmt::format("bound values were on a device that is lost ({}); they are those of step {} "
+                                      "again: repeat from step {}{}",
+                                      lost_, values.step(), values.step() + 1, why),
+                          values.step() + 1);
+}
+
+void bound_session::state::catch_up(const run_options& limits) {
+  const bool half = model.state_->model->options.precision == precision::fp16;
+  while (values.step() < owed) {
+    const kept_step& step = values.log().at(values.step() + 1);
+    const run_result again =
+        take(step.inputs, {.device_inputs = step.device_inputs, .timeout = limits.timeout, .cancel = limits.cancel}, {},
+             true);
+    ++repeated_;
+    if (const std::string why = difference_from(step.answers, again.outputs, half); !why.empty()) {
+      const std::string text = fmt::format("; the session has repeated step {}, and {}", values.step(), why);
+      {
+        const std::lock_guard lock(mutex);
+        values.go_back();
+      }
+      give_up(text);
+    }
+  }
+  const std::lock_guard lock(mutex);
+  owed = 0;
 }
 
 bound_session::bound_session(session model, std::vector<output_binding> pairs, const bind_options& options)
@@ -105,62 +250,36 @@ bound_session::bound_session(session model, std::vector<output_binding> pairs, c
 
 run_result bound_session::run(named_tensors inputs, run_options options) {
   const std::lock_guard one(state_->running);
-  state_->collect_copy();
-  bound_state& values = state_->values;
-  const bool begins = values.begins_with(inputs, options);
-  carried_values carried;
-  {
-    const std::lock_guard lock(state_->mutex);
-    carried = values.carry(inputs, options);
-  }
-  named_device_tensors initial;
-  if (begins && values.keeps_copies())
-    initial = bound_inputs(values.pairs(), inputs, options);
-  carried_bundle made;
-  run_result result;
-  try {
-    result = state_->model.state_->run(std::move(inputs), std::move(options), std::move(carried), made);
-  } catch (const error& e) {
-    // A run that was given all bound inputs does not depend on lost values.
-    if (!begins && e.code() == errc::device_lost)
-      state_->go_back();
-    throw;
-  }
-  carried_bundle before;
-  {
-    const std::lock_guard lock(state_->mutex);
-    if (begins) {
-      state_->copy = {};
-      before = values.begin(std::move(made), std::move(initial));
-    } else {
-      before = values.advance(std::move(made));
-    }
-    state_->start_copy();
-  }
-  let_go(std::move(before)); // a decoder's are many, made by other threads
-  return result;
+  return state_->step(std::move(inputs), options);
 }
 
 tensor bound_session::fetch(const std::string& output) const {
-  device_tensor value;
-  {
-    const std::lock_guard lock(state_->mutex);
-    value = state_->values.value(output);
-  }
-  try {
-    return state_->model.fetch(value);
-  } catch (const error& e) {
-    if (e.code() == errc::device_lost) {
-      const std::lock_guard one(state_->running);
-      state_->go_back();
+  for (;;) {
+    device_tensor value;
+    {
+      const std::lock_guard lock(state_->mutex);
+      if (state_->owed == 0)
+        value = state_->values.value(output);
     }
-    throw;
+    try {
+      if (value)
+        return state_->model.fetch(value);
+      const std::lock_guard one(state_->running);
+      state_->catch_up({});
+    } catch (const state_rolled_back&) {
+      throw;
+    } catch (const error& e) {
+      if (e.code() != errc::device_lost)
+        throw;
+      const std::lock_guard one(state_->running);
+      if (!value || state_->values.value(output) == value) // else a run has gone back meanwhile
+        state_->go_back(e);
+    }
   }
 }
 
 uint64_t bound_session::step() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->values.step();
+  return state_->steps_taken();
 }
 
 } // namespace troupe

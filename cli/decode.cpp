@@ -124,8 +124,8 @@ void add_decode_options(CLI::App& command, decode_options& options) {
       ->allow_extra_args(false);
   command
       .add_option("--checkpoint", options.checkpoint,
-                  "Copy bound values to the host each time after N steps; if they are lost with a device, repeat the "
-                  "steps since (default 0: never)")
+                  "Copy bound values to the host each time after N steps; if they are lost with a device, the steps "
+                  "since are repeated (default 0: copy them only when the inputs of past steps take 64 MiB)")
       ->needs(bind);
 }
 
@@ -149,6 +149,11 @@ decoded decode(const engine& devices, const session& model, const model_options&
       this_step.trace = how.trace && taken + 1 == options.steps;
       all.last = d.step(std::move(inputs), std::move(this_step));
       all.step_ms.push_back(all.last.stats.total_ms);
+      if (const uint64_t repeated = all.last.stats.repeated_steps; repeated > 0) {
+        line.clear();
+        fmt::print(stderr, "troupe: bound values were on a device that is lost: {} steps were taken again\n", repeated);
+        all.repeated_steps += repeated;
+      }
       line.show(static_cast<double>(d.steps_taken()), static_cast<double>(options.steps), "steps");
     } catch (const state_rolled_back& lost) {
       line.clear();

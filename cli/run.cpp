@@ -30,8 +30,10 @@ struct run_arguments : model_options {
 
 nlohmann::json to_json(const decoded& steps, double flops) {
   const run_result& result = steps.last;
-  nlohmann::json out = {
-      {"runs", steps.step_ms.size()}, {"median_ms", median(steps.step_ms)}, {"repeated_from", steps.repeated_from}};
+  nlohmann::json out = {{"runs", steps.step_ms.size()},
+                        {"median_ms", median(steps.step_ms)},
+                        {"repeated_from", steps.repeated_from},
+                        {"repeated_steps", steps.repeated_steps}};
   for (const auto& [name, value] : result.outputs)
     out["outputs"][name] = summary_json(value);
   out["total_ms"] = result.stats.total_ms;

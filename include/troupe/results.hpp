@@ -27,6 +27,8 @@ struct TROUPE_API run_stats {
   int64_t fetched_bytes = 0;
   /// Devices lost during the run; their work was done again on the others.
   std::vector<std::string> lost_devices;
+  /// Of a bound session: earlier steps that were taken again, because a device with their values was lost.
+  uint64_t repeated_steps = 0;
   std::vector<std::pair<std::string, double>> busy_ms; // by device name
 
   /// Returns the part of the run's time that its devices computed, on average over those that computed at all: 1 if all

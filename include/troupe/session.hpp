@@ -13,15 +13,23 @@ class bound_session;
 
 /// What a bound session does against the loss of its values (`session::bind`).
 struct bind_options {
-  /// Above 0, N: after every N steps the session takes a host copy of all bound values, from which it goes on if a
-  /// device that keeps them is lost (`state_rolled_back`). Copies are made while later steps run, one at a time: if one
-  /// takes longer than N steps, the next begins when it is there. Costs as much host memory as the bound values have,
-  /// twice that while a copy is made; their device keeps those that are copied until then.
+  /// Above 0, N: after every N steps the session takes a host copy of all bound values, a checkpoint, from which it
+  /// goes on if a device that keeps them is lost. Copies are made while later steps run, one at a time: if one takes longer
+  /// than N steps, the next begins when it is there. Costs as much host memory as the bound values have, twice that
+  /// while a copy is made; their device keeps those that are copied until then. At 0 there are checkpoints only where
+  /// `heal` needs them.
   uint64_t checkpoint = 0;
+  /// Whether the session itself takes the steps since the last checkpoint again after a loss, and then answers as if
+  /// nothing had happened. It keeps copies of what these steps were given, and samples of what they answered. If a
+  /// repeated step answers something else, as a model with random numbers does, `state_rolled_back` says so.
+  bool heal = true;
+  /// Bytes of steps that are kept for `heal`. When they are full a checkpoint is taken, so that they can be forgotten.
+  int64_t heal_bytes = int64_t{64} << 20;
 };
 
 /// Values of a bound session were on a device that is lost, and are again those of an earlier step, of which there was
-/// a host copy (`bind_options::checkpoint`). Its code is `errc::device_lost`.
+/// a host copy; the steps since could not be repeated, or were not to be (`bind_options`). Its code is
+/// `errc::device_lost`.
 class TROUPE_API state_rolled_back : public error {
 public:
   state_rolled_back(std::string_view message, uint64_t repeat_from)
@@ -137,19 +145,20 @@ private:
 /// the other, whichever threads call; several bound sessions of one session run side by side. A run that fails leaves
 /// the state as it was before. Copies share the state.
 ///
-/// A device that is lost takes the bound values with it that were in its own memory. Then `run` and `fetch` throw
-/// `errc::device_lost` until all that was there is given anew; or, if there are checkpoints (`bind_options`) and a
-/// device is left, `state_rolled_back`, once: the state is that of the last checkpoint, and the caller repeats the runs
-/// from `state_rolled_back::repeat_from` on.
+/// A device that is lost takes the bound values with it that were in its own memory. The session goes back to its last
+/// checkpoint and takes the steps since again (`bind_options::heal`); `run_stats::repeated_steps` counts them. If that
+/// cannot be, `run` and `fetch` throw `state_rolled_back`, once, if there is a checkpoint and a device is left: the
+/// state is that of the checkpoint, and the caller repeats the runs from `state_rolled_back::repeat_from` on. Else they
+/// throw `errc::device_lost` until all that was there is given anew.
 class TROUPE_API bound_session {
 public:
   /// Runs the model; the result's outputs are those that are not bound. The first run takes the bound inputs' initial
   /// values among `inputs`; a later one that names a bound input starts it over. Throws what `session::run` throws, and
   /// see above.
   ///
-  /// With checkpoints, initial values are the first: those given as host tensors are kept without a copy, so their
-  /// bytes must not change. If a copy fails for another reason than a loss, the next run says so instead of running,
-  /// once; the state is as it was.
+  /// Initial values are the first checkpoint. If a copy that `bind_options::checkpoint` asks for fails for another
+  /// reason than a loss, the next run says so instead of running, once; the state is as it was. A run that ends with
+  /// `errc::timeout` or `errc::cancelled` while lost steps are repeated leaves the rest of them to the next.
   run_result run(named_tensors inputs, run_options options = {});
 
   /// Returns a host copy of what a bound output is now. Throws `errc::invalid_argument` where it is not bound or no run

@@ -23,7 +23,7 @@ py::dict to_dict(const replica_stats& r) {
 py::dict to_dict(const run_stats& s) {
   return py::dict(py::arg("total_ms") = s.total_ms, py::arg("plan_cached") = s.plan_cached,
                   py::arg("chunks") = s.chunks, py::arg("fetched_bytes") = s.fetched_bytes,
-                  py::arg("lost_devices") = s.lost_devices,
+                  py::arg("lost_devices") = s.lost_devices, py::arg("repeated_steps") = s.repeated_steps,
                   py::arg("busy_ms") = std::map<std::string, double>(s.busy_ms.begin(), s.busy_ms.end()),
                   py::arg("parallel_efficiency") = s.parallel_efficiency());
 }

@@ -109,7 +109,7 @@ py::dict about(const shared_session& s) {
 }
 
 shared_bound bind(const std::shared_ptr<shared_session>& s,
-                  const std::vector<std::pair<std::string, std::string>>& pairs, uint64_t checkpoint) {
+                  const std::vector<std::pair<std::string, std::string>>& pairs, uint64_t checkpoint, bool heal) {
   shared_bound bound{.of = s};
   std::vector<output_binding> bindings;
   for (const auto& [output, input] : pairs) {
@@ -118,7 +118,7 @@ shared_bound bind(const std::shared_ptr<shared_session>& s,
   }
   const session& model = s->get();
   const py::gil_scoped_release unlocked;
-  bound.state = own_outside_of_python(model.bind(std::move(bindings), {.checkpoint = checkpoint}));
+  bound.state = own_outside_of_python(model.bind(std::move(bindings), {.checkpoint = checkpoint, .heal = heal}));
   return bound;
 }
 

@@ -200,14 +200,14 @@ class Session:
         return trace
 
     def bind(
-        self, pairs: Union[Mapping[str, str], Sequence[Tuple[str, str]]], checkpoint: int = 0
+        self, pairs: Union[Mapping[str, str], Sequence[Tuple[str, str]]], checkpoint: int = 0, heal: bool = True
     ) -> "BoundSession":
         """Makes outputs the inputs of the next run: {output: input}. They stay on their device between. checkpoint:
-        copy them to the host after every `checkpoint` steps, to go on from if a device is lost
-        (`errors.StateRolledBack`). Raises `errors.InvalidArgument` for names that do not exist, or types and shapes
+        copy them to the host after every `checkpoint` steps, to go on from if a device is lost. heal: the session
+        itself takes the steps since again then; otherwise `errors.StateRolledBack` says which they are. Raises `errors.InvalidArgument` for names that do not exist, or types and shapes
         that cannot fit."""
         listed = list(pairs.items()) if isinstance(pairs, Mapping) else list(pairs)
-        return BoundSession(self, self._core.bind(listed, checkpoint))
+        return BoundSession(self, self._core.bind(listed, checkpoint, heal))
 
     def plan(self, inputs: Feed, format: str = "text") -> Plan:  # noqa: A002: what it is
         """Returns the plan that a run with these inputs would use: what runs where and why, in which chunks, what

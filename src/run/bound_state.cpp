@@ -8,9 +8,10 @@
 
 namespace troupe {
 
-bound_state::bound_state(std::vector<output_binding> pairs, std::vector<carried_pair> places, uint64_t interval)
+bound_state::bound_state(std::vector<output_binding> pairs, std::vector<carried_pair> places, uint64_t interval,
+                         int64_t log_bytes)
     : pairs_(std::move(pairs)), places_(std::make_shared<const std::vector<carried_pair>>(std::move(places))),
-      interval_(interval) {
+      interval_(interval), log_(log_bytes) {
   for (size_t i = 0; i < pairs_.size(); ++i)
     pair_of_.emplace(pairs_[i].input, i);
 }
@@ -60,29 +61,34 @@ carried_values bound_state::carry(const named_tensors& inputs, const run_options
   return {.pairs = places_, .given = std::make_shared<const std::vector<carried_value>>(std::move(rest))};
 }
 
-carried_bundle bound_state::advance(carried_bundle made) {
+carried_bundle bound_state::advance(carried_bundle made, std::optional<kept_step> step) {
   expects(made->size() == pairs_.size(), "a bound run has left another number of values than are bound");
   ++step_;
+  if (step)
+    log_.add(std::move(*step));
   return std::exchange(values_, std::move(made));
 }
 
-carried_bundle bound_state::begin(carried_bundle made, named_device_tensors initial) {
+carried_bundle bound_state::begin(carried_bundle made, named_device_tensors initial, std::optional<kept_step> step) {
   step_ = 0;
   copying_.reset();
   last_.reset();
   initial_.clear();
-  next_copy_ = interval_;
-  if (keeps_copies()) {
-    checkpoint first;
-    for (const auto& [input, value] : initial)
-      if (value->host().defined())
-        first.values[input] = value->host();
-    if (first.values.size() == initial.size())
-      last_ = std::move(first);
-    else
-      initial_ = std::move(initial);
-  }
-  return advance(std::move(made));
+  log_.begin(1);
+  next_copy_ = initial.empty() ? 1 : step_after_interval();
+  checkpoint first;
+  for (const auto& [input, value] : initial)
+    if (value->host().defined())
+      first.values[input] = value->host();
+  if (first.values.size() < initial.size())
+    initial_ = std::move(initial);
+  else if (!initial.empty())
+    last_ = std::move(first);
+  return advance(std::move(made), std::move(step));
+}
+
+uint64_t bound_state::step_after_interval() const {
+  return has_interval() ? step_ + interval_ : std::numeric_limits<uint64_t>::max();
 }
 
 named_device_tensors bound_state::begin_copy() {
@@ -92,10 +98,10 @@ named_device_tensors bound_state::begin_copy() {
     copying_ = 0;
     return std::exchange(initial_, {});
   }
-  if (step_ < next_copy_)
+  if (step_ < next_copy_ && !log_.is_full())
     return {};
   copying_ = step_;
-  next_copy_ = step_ + interval_;
+  next_copy_ = step_after_interval();
   named_device_tensors values;
   for (size_t i = 0; i < pairs_.size(); ++i)
     values[pairs_[i].input] = (*values_)[i].handle();
@@ -106,6 +112,7 @@ void bound_state::end_copy(named_tensors copies) {
   expects(is_copying(), "a copy that was not on its way has come");
   last_ = checkpoint{*copying_, std::move(copies)};
   copying_.reset();
+  log_.forget_through(last_->step);
 }
 
 bool bound_state::go_back() {
@@ -113,7 +120,7 @@ bool bound_state::go_back() {
     return false;
   copying_.reset();
   step_ = last_->step;
-  next_copy_ = step_ + interval_;
+  next_copy_ = step_after_interval();
   std::vector<carried_value> values;
   for (const output_binding& pair : pairs_)
     values.emplace_back(make_host_resident(last_->values.at(pair.input), "host"));

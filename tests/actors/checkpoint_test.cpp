@@ -1,11 +1,7 @@
-// Bound state that is lost with its device, and goes on from a host copy (`bind_options::checkpoint`).
+// Bound state that is lost with its device, and goes on from a host copy (`bind_options::checkpoint`) from which the
+// caller repeats steps. heal_test.cpp has sessions that repeat them.
 #include "support/bound_values.hpp"
-#include "support/worker_process.hpp"
 
-#include <filesystem>
-#include <thread>
-
-using namespace std::chrono_literals;
 using namespace troupe;
 using namespace troupe::test;
 using Catch::Contains;
@@ -45,7 +41,7 @@ uint64_t repeated_after(F&& f, const std::string& words = {}) {
 }
 
 bound_session summing(engine& e, uint64_t checkpoint) {
-  return e.load(summing_model(three)).bind({{"next", "state"}}, {.checkpoint = checkpoint});
+  return e.load(summing_model(three)).bind({{"next", "state"}}, {.checkpoint = checkpoint, .heal = false});
 }
 
 auto called(const std::string& name) {
@@ -178,36 +174,4 @@ TEST_CASE("a checkpoint that cannot be made is told once, before the next step",
     CHECK(sum.step() == n - 1);
   }
   CHECK(told == 1);
-}
-
-TEST_CASE("a decoder over hosts gives the same though workers are killed", "[actors][remote][B7][C11]") {
-  const auto weights = std::filesystem::temp_directory_path() / fmt::format("troupe_checkpoint_{}", getpid());
-  const std::vector<std::string> lent{"--devices", "cpu", "--weights", weights.string()};
-  auto one = std::make_unique<worker_process>(lent), two = std::make_unique<worker_process>(lent);
-  engine e({.devices = {"cpu"},
-            .hosts = {fmt::format("one=127.0.0.1:{}", one->port()), fmt::format("two=127.0.0.1:{}", two->port())},
-            .credentials = {.insecure = true}});
-  const shape large{40'000}; // values are pulled in pieces
-  bound_session sum = e.load(summing_model(large), {.pins = {{"*", "two/cpu"}, {"y", "one/cpu"}}, .fuse = false})
-                          .bind({{"next", "state"}}, {.checkpoint = 4});
-  std::thread killer;
-  std::vector<uint64_t> repeats;
-  constexpr uint64_t steps = 40;
-  tensor last;
-  while (sum.step() < steps) {
-    if (sum.step() == 20 && !killer.joinable() && two->is_alive())
-      killer = std::thread([&] { two->kill_now(); }); // while the next steps go on
-    if (sum.step() == 25 && killer.joinable())
-      killer.join();
-    named_tensors inputs{{"x", filled(large, static_cast<float>(sum.step() + 1))}};
-    if (sum.step() == 0)
-      inputs["state"] = filled(large, 0);
-    if (const uint64_t from = repeated_after([&] { last = sum.run(inputs).outputs.at("y"); }, "'two/cpu'"); from > 0)
-      repeats.push_back(from);
-  }
-  if (killer.joinable())
-    killer.join();
-  CHECK(same(last, filled(large, -static_cast<float>(steps * (steps + 1) / 2))));
-  CHECK(repeats.size() == 1);
-  std::filesystem::remove_all(weights);
 }

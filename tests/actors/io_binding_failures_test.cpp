@@ -80,7 +80,7 @@ TEST_CASE("a run that fails leaves the bound state as it was", "[actors][B7]") {
 TEST_CASE("bound state on a device that is lost is one error that names device and value", "[actors][vulkan][C11]") {
   const bool on_gpu = GENERATE(false, true);
   engine e(engine_of({on_gpu ? gpu("d", {.lose_at = 6}) : reference("d", {.die_at = 5}), reference("spare")}));
-  bound_session sum = e.load(summing_model({3})).bind({{"next", "state"}});
+  bound_session sum = e.load(summing_model({3})).bind({{"next", "state"}}, {.heal = false});
   const tensor x = filled({3}, 1.f);
   sum.run({{"x", x}, {"state", filled({3}, 0.f)}});
   error loss(errc::internal, "");

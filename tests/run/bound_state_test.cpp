@@ -49,7 +49,7 @@ struct trial {
 /// A bound session over three devices, whose values are on two of them.
 class decoder {
 public:
-  explicit decoder(trial t) : trial_(std::move(t)), state_(pairs, places, trial_.interval) {
+  explicit decoder(trial t) : trial_(std::move(t)), state_(pairs, places, trial_.interval, 0) {
     std::vector<device_info> infos;
     ledger_accounts accounts;
     for (const char* name : {"a", "b", "c"}) {
@@ -256,7 +256,7 @@ TEST_CASE("a decoder that loses two devices one after the other goes on with the
 }
 
 TEST_CASE("copies are due after a number of steps, one at a time", "[run][B7]") {
-  bound_state s(pairs, places, 3);
+  bound_state s(pairs, places, 3, 0);
   CHECK_FALSE(s.go_back());
   s.begin(made(1), {{"state1", there(10)}, {"state2", there(20)}});
   s.advance(made(2));
@@ -285,7 +285,7 @@ TEST_CASE("copies are due after a number of steps, one at a time", "[run][B7]") 
 }
 
 TEST_CASE("a copy of steps that are repeated, or of another beginning, counts for nothing", "[run][B7]") {
-  bound_state s(pairs, places, 1);
+  bound_state s(pairs, places, 1, 0);
   const named_device_tensors initial{{"state1", there(0)}, {"state2", there(0)}};
   s.begin(made(1), initial);
   CHECK_FALSE(s.begin_copy().empty());
@@ -298,7 +298,7 @@ TEST_CASE("a copy of steps that are repeated, or of another beginning, counts fo
 }
 
 TEST_CASE("initial values on a device are copied first, and are not a checkpoint before", "[run][B7]") {
-  bound_state s(pairs, places, 2);
+  bound_state s(pairs, places, 2, 0);
   const device_tensor far = std::make_shared<const far_resident>();
   s.begin(made(1), {{"state1", far}, {"state2", there(20)}});
   CHECK_FALSE(s.go_back());
@@ -314,7 +314,7 @@ TEST_CASE("initial values on a device are copied first, and are not a checkpoint
 }
 
 TEST_CASE("without checkpoints nothing is copied or kept", "[run][B7]") {
-  bound_state s(pairs, places, 0);
+  bound_state s(pairs, places, 0, 0);
   s.begin(made(1), {});
   for (int step = 2; step < 9; ++step) {
     s.advance(made(static_cast<float>(step)));
@@ -322,4 +322,30 @@ TEST_CASE("without checkpoints nothing is copied or kept", "[run][B7]") {
   }
   CHECK_FALSE(s.go_back());
   CHECK(s.step() == 8);
+}
+
+TEST_CASE("copies for steps that are kept are due when these are full, and forget them", "[run][B7]") {
+  bound_state s(pairs, places, 0, 20);
+  const auto kept = [] {
+    kept_step step;
+    step.inputs["x"] = tensor(dtype::float32, {2});
+    return step;
+  };
+  s.begin(made(1), {{"state1", there(10)}, {"state2", there(20)}}, kept());
+  CHECK(s.can_repeat());
+  s.advance(made(2), kept());
+  CHECK(s.begin_copy().empty());
+  s.advance(made(3), kept());
+  CHECK(s.begin_copy().size() == 2);
+  s.advance(made(4), kept());
+  s.end_copy({{"state1", number(3)}, {"state2", number(-3)}});
+  CHECK(s.go_back());
+  CHECK(s.step() == 3);
+  CHECK(s.can_repeat());
+  CHECK(s.log().at(4).inputs.size() == 1);
+  s.forget_later_steps();
+  CHECK(s.can_repeat()); // there is nothing to repeat
+  s.begin(made(1), {}, kept());
+  CHECK_FALSE(s.can_repeat());
+  CHECK(s.begin_copy().size() == 2); // the first copy is due after this step
 }
