@@ -90,8 +90,10 @@ std::vector<device_request> parse_device_names(const std::vector<std::string>& n
       add(requests, name);
       continue;
     }
-    for (size_t gpu = 0; gpu < hardware_gpus; ++gpu)
+    for (size_t gpu = 0; gpu < hardware_gpus; ++gpu) {
       add(requests, fmt::format("{}{}", gpu_prefix, gpu));
+      requests.back().by_all = true;
+    }
     add(requests, "cpu"); // the null device is not physical
   }
   if (has(requests, device_kind::vulkan) && !has(requests, device_kind::cpu))

@@ -18,6 +18,8 @@ struct device_request {
   int percent = 100;
   /// Whether it was added without being asked for: it runs what the others cannot.
   bool fallback = false;
+  /// Whether it was asked for by "all": then it need not open.
+  bool by_all = false;
 };
 
 /// Names of this machine's devices, and those of other hosts ("NAME/cpu").

@@ -110,6 +110,20 @@ std::shared_ptr<kernel_choices> host::kernels_of(const device_request& request) 
   return std::make_shared<kernel_choices>(vulkan::shader_revisions_of(gpus_->gpus()[request.gpu].snapshot));
 }
 
+device_handle host::open_requested(const device_request& request, const engine_options& options,
+                                   const gpu_ties& ties) {
+  const std::shared_ptr<kernel_choices> kernels = kernels_of(request);
+  device_handle device = open(factory_of(request, options, kernels, ties),
+                              request.kind == device_kind::null ? threading::shared : threading::own_thread);
+  device.info.fallback = request.fallback;
+  device.kernels = kernels;
+  if (kernels)
+    for (const measured_profile& m : profiles_.devices)
+      if (m.device == key_of(device.info))
+        kernels->set(by_call(m.kernels));
+  return device;
+}
+
 void host::open_devices(const engine_options& options, const std::vector<std::string>& names,
                         const engine_hooks& hooks) {
   if (may_name_gpus(names))
@@ -129,16 +143,14 @@ void host::open_devices(const engine_options& options, const std::vector<std::st
   why_gpus_are_apart_ = std::move(peers.why_apart);
   for (size_t i = 0; i < requests.size(); ++i) {
     const device_request& request = requests[i];
-    const std::shared_ptr<kernel_choices> kernels = kernels_of(request);
-    device_handle device = open(factory_of(request, options, kernels, peers.ties[i]),
-                                request.kind == device_kind::null ? threading::shared : threading::own_thread);
-    device.info.fallback = request.fallback;
-    device.kernels = kernels;
-    if (kernels)
-      for (const measured_profile& m : profiles_.devices)
-        if (m.device == key_of(device.info))
-          kernels->set(by_call(m.kernels));
-    add({device});
+    try {
+      add({open_requested(request, options, peers.ties[i])});
+    } catch (const error& e) {
+      if (!request.by_all)
+        throw;
+      no_gpu_because_ += fmt::format("{}{} ({}) does not open: {}", no_gpu_because_.empty() ? "" : "; ", request.name,
+                                     gpus_->gpus()[request.gpu].snapshot.name, e.what());
+    }
   }
   for (const device_factory& make : hooks.custom_devices)
     add({open(make, threading::own_thread)});

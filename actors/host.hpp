@@ -51,7 +51,8 @@ public:
   /// The memory through which tensors pass between this process's devices without a copy.
   const std::shared_ptr<host_block_pool>& blocks() const { return blocks_; }
 
-  /// Returns why "all" means no GPU here, in words for a person; empty if it means one, or the caller did not ask.
+  /// Returns why "all" means no GPU here, or not all of them, in words for a person; empty if it means all, or the
+  /// caller did not ask.
   const std::string& no_gpu_because() const { return no_gpu_because_; }
 
   /// Returns which pairs of GPUs are not peers, and why.
@@ -86,6 +87,8 @@ private:
   /// Returns the living device that a value is on, or that is called so; throws `errc::invalid_argument` if there is
   /// none, `errc::device_lost`, saying that it was to `purpose`.
   device_handle living(const std::string& name, std::optional<uint64_t> incarnation, std::string_view purpose) const;
+  /// Opens a device of this process, with what is known of its speeds and kernels.
+  device_handle open_requested(const device_request& request, const engine_options& options, const gpu_ties& ties);
   device_factory factory_of(const device_request& request, const engine_options& options,
                             const std::shared_ptr<kernel_choices>& kernels, const gpu_ties& ties) const;
   /// Returns choices of kernels for a GPU, none so far; null for other devices.

@@ -123,7 +123,9 @@ void list_devices(const model_options& options) {
   if (const std::string problem = devices.profile_problem(); !problem.empty())
     fmt::print("measured speeds: {}\n", problem);
   if (!no_gpu.empty())
-    fmt::print("no GPU: {}\n", no_gpu);
+    fmt::print("{}: {}\n",
+               std::ranges::any_of(all, [](const device_info& d) { return d.gpu.has_value(); }) ? "left out" : "no GPU",
+               no_gpu);
 }
 
 } // namespace

@@ -25,7 +25,8 @@ std::vector<VkDeviceQueueCreateInfo> queues_of(const gpu_snapshot& facts, std::s
   return queues;
 }
 
-VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std::span<const uint32_t> families) {
+VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std::span<const uint32_t> families,
+                       bool statistics) {
   const gpu_features features = features_of(facts);
   VkPhysicalDeviceVulkan12Features v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   cooperative_matrix::nv2_features nv2{.workgroup_scope = VK_TRUE,
@@ -48,6 +49,10 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES, nullptr, VK_TRUE};
   if (facts.refuses_to_compile)
     cache.pNext = std::exchange(v12.pNext, &cache);
+  VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR, nullptr, VK_TRUE};
+  if (statistics)
+    executables.pNext = std::exchange(v12.pNext, &executables);
   v12.timelineSemaphore = VK_TRUE;
   v12.hostQueryReset = facts.host_query_reset;
   v12.shaderFloat16 = features.float16;
@@ -62,7 +67,9 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
   enabled.features.shaderInt16 = features.float16;
 
   const std::vector<VkDeviceQueueCreateInfo> queues = queues_of(facts, families);
-  const std::vector<const char*> extensions = wanted_extensions(facts);
+  std::vector<const char*> extensions = wanted_extensions(facts);
+  if (statistics)
+    extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &enabled};
   info.queueCreateInfoCount = static_cast<uint32_t>(queues.size());
   info.pQueueCreateInfos = queues.data();
@@ -75,7 +82,7 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
 
 } // namespace
 
-device_context::device_context(std::shared_ptr<const instance> owner, size_t index, lane_queues queues)
+device_context::device_context(std::shared_ptr<const instance> owner, size_t index, lane_queues queues, bool statistics)
     : owner_(std::move(owner)), shared_(queues == lane_queues::shared) {
   if (index >= owner_->gpus().size())
     fail(errc::invalid_argument, "there is no GPU {}; this machine has {}", index, owner_->gpus().size());
@@ -86,7 +93,7 @@ device_context::device_context(std::shared_ptr<const instance> owner, size_t ind
   const std::optional<uint32_t> copies = queues == lane_queues::own ? copy_family(facts_) : std::nullopt;
   if (copies)
     families_.push_back(*copies);
-  device_ = create_device(owner_->gpus()[index].handle, facts_, families_);
+  device_ = create_device(owner_->gpus()[index].handle, facts_, families_, statistics);
   VkQueue work = VK_NULL_HANDLE;
   vkGetDeviceQueue(device_, families_[0], 0, &work);
   queues_.fill(work);

@@ -26,8 +26,10 @@ enum class lane_queues : uint8_t {
 /// See the top of this file.
 class device_context {
 public:
-  /// Opens GPU `index` of `owner`. Throws `errc::device_failed` if it cannot be used.
-  device_context(std::shared_ptr<const instance> owner, size_t index, lane_queues queues = lane_queues::own);
+  /// Opens GPU `index` of `owner`. `statistics`: its compiler can be asked what it made of a kernel
+  /// (VK_KHR_pipeline_executable_properties). Throws `errc::device_failed` if it cannot be used.
+  device_context(std::shared_ptr<const instance> owner, size_t index, lane_queues queues = lane_queues::own,
+                 bool statistics = false);
   ~device_context() { vkDestroyDevice(device_, nullptr); }
   device_context(const device_context&) = delete;
   device_context& operator=(const device_context&) = delete;

@@ -29,6 +29,9 @@ public:
   /// Writes the file if a pipeline was compiled.
   ~pipeline_maker();
 
+  /// Makes a pipeline with the driver's cache `through`, null for none, and returns what the driver says.
+  VkResult create(const pipeline_key& key, VkPipelineCreateFlags flags, VkPipelineCache through, pipeline_handle& made);
+
   /// Returns the layouts of pipelines with `buffers` storage buffers.
   const layouts& layouts_for(uint32_t buffers) const;
 
@@ -52,7 +55,6 @@ private:
   std::optional<pipeline_handle> make(const pipeline_key& key, bool waits);
   /// Compiles a kernel, or loads `known`, and hands it to equal GPUs if it was not known.
   pipeline_handle make_for_all(const pipeline_key& key, const code& known);
-  VkResult create(const pipeline_key& key, VkPipelineCreateFlags flags, VkPipelineCache through, pipeline_handle& made);
   pipeline_maker(device_context& context, shader_filter alter, std::string cache_file, const stored_pipelines& stored);
   pipeline_cache_handle make_cache(std::span<const std::byte> content) const;
   /// Notes that `cache_` has a kernel.

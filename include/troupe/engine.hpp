@@ -55,7 +55,7 @@ public:
   /// them well.
   std::vector<std::string> lost_devices() const;
 
-  /// Returns why "all" means no GPU on this machine, in words for a person; empty if it means one.
+  /// Returns why "all" means no GPU on this machine, or not all of them, in words for a person; empty if it means all.
   std::string no_gpu_because() const;
 
   /// Returns why the file of measured device profiles is not used; empty if it is, or if there is none.
