@@ -54,15 +54,16 @@ named_device_tensors bound_inputs(const std::vector<output_binding>& pairs, cons
 /// without its bound inputs.
 kept_step keep_step(const std::vector<output_binding>& pairs, const named_tensors& inputs,
                     const named_device_tensors& device_inputs, bool begins) {
-  named_tensors tensors = inputs; // handles
-  kept_step kept{.device_inputs = device_inputs};
-  for (const output_binding& pair : pairs)
-    if (begins) {
-      tensors.erase(pair.input);
-      kept.device_inputs.erase(pair.input);
-    }
-  for (const auto& [name, value] : tensors)
-    kept.inputs.emplace(name, copied(value));
+  const auto is_kept = [&](const std::string& name) {
+    return !begins || std::ranges::find(pairs, name, &output_binding::input) == pairs.end();
+  };
+  kept_step kept;
+  for (const auto& [name, value] : inputs)
+    if (is_kept(name))
+      kept.inputs.emplace(name, copied(value));
+  for (const auto& [name, value] : device_inputs)
+    if (is_kept(name))
+      kept.device_inputs.emplace(name, value);
   return kept;
 }
 
@@ -108,8 +109,8 @@ private:
   /// Takes a copy that has come; throws why there is none, unless a device was lost or the caller asked for none.
   void collect_copy();
   void start_copy();
-  /// Runs the model on the state; `repeats`: a step that is kept already.
-  run_result take(named_tensors inputs, run_options options, std::optional<kept_step> kept, bool repeats);
+  /// Runs the model on the state; takes `kept` if that ends well. Null: the run repeats a step that is kept already.
+  run_result take(named_tensors inputs, run_options options, kept_step* kept);
   /// Leaves the steps since the last copy, whose values these are, to the caller.
   [[noreturn]] void give_up(const std::string& why);
 
@@ -144,8 +145,7 @@ uint64_t bound_session::state::steps_taken() const {
   return std::max(values.step(), owed);
 }
 
-run_result bound_session::state::take(named_tensors inputs, run_options options, std::optional<kept_step> kept,
-                                      bool repeats) {
+run_result bound_session::state::take(named_tensors inputs, run_options options, kept_step* kept) {
   const bool begins = values.begins_with(inputs, options);
   carried_values carried;
   {
@@ -157,18 +157,21 @@ run_result bound_session::state::take(named_tensors inputs, run_options options,
     initial = bound_inputs(values.pairs(), inputs, options, values.most_initial_bytes());
   carried_bundle made, before;
   run_result result = model.state_->run(std::move(inputs), std::move(options), std::move(carried), made);
-  if (kept)
+  if (kept && values.log().keeps_steps())
     kept->answers = samples_of(result.outputs);
   {
     const std::lock_guard lock(mutex);
+    std::optional<kept_step> step;
+    if (kept)
+      step = std::move(*kept);
     if (begins) {
       copy_ = {};
       owed = 0;
-      before = values.begin(std::move(made), std::move(initial), std::move(kept));
+      before = values.begin(std::move(made), std::move(initial), std::move(step));
     } else {
-      before = values.advance(std::move(made), std::move(kept));
+      before = values.advance(std::move(made), std::move(step));
     }
-    if (!repeats)
+    if (kept)
       start_copy();
   }
   let_go(std::move(before)); // a decoder's are many, made by other threads
@@ -180,14 +183,14 @@ run_result bound_session::state::step(named_tensors inputs, const run_options& o
   collect_copy();
   // A run that is given all bound inputs does not depend on lost values.
   const bool begins = values.begins_with(inputs, options);
-  std::optional<kept_step> kept;
+  kept_step kept;
   if (values.log().keeps_steps())
     kept = keep_step(values.pairs(), inputs, options.device_inputs, begins);
   for (bool first = true;; first = false)
     try {
-      if (!begins)
+      if (!begins && owed > 0)
         catch_up(left_of(options, start));
-      run_result result = take(first ? std::move(inputs) : kept->inputs, left_of(options, start), kept, false);
+      run_result result = take(first ? std::move(inputs) : kept.inputs, left_of(options, start), &kept);
       result.stats.repeated_steps = std::exchange(repeated_, 0);
       return result;
     } catch (const state_rolled_back&) {
@@ -229,8 +232,8 @@ void bound_session::state::catch_up(const run_options& limits) {
   while (values.step() < owed) {
     const kept_step& step = values.log().at(values.step() + 1);
     const run_result again =
-        take(step.inputs, {.device_inputs = step.device_inputs, .timeout = limits.timeout, .cancel = limits.cancel}, {},
-             true);
+        take(step.inputs, {.device_inputs = step.device_inputs, .timeout = limits.timeout, .cancel = limits.cancel},
+             nullptr);
     ++repeated_;
     if (const std::string why = difference_from(step.answers, again.outputs, half); !why.empty()) {
       const std::string text = fmt::format("; the session has repeated step {}, and {}", values.step(), why);

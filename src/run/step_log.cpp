@@ -11,16 +11,19 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t most_elements = 64;
+/// Of each end. Elements in between would cost a step a page of memory each: 60 µs where 64 of gpt2's logits were read.
+constexpr int64_t end_elements = 32;
 
 output_sample sample_of(const std::string& name, const tensor& output) {
-  const int64_t size = volume(output.dims()), count = std::min(size, most_elements);
+  const int64_t size = volume(output.dims()), first = std::min(size, end_elements),
+                last = std::min(size - first, end_elements);
   const auto width = static_cast<size_t>(bits_of(output.type()) / 8);
-  tensor elements(output.type(), {count});
+  tensor elements(output.type(), {first + last});
   const auto* from = static_cast<const std::byte*>(output.data());
   auto* to = static_cast<std::byte*>(elements.mutable_data());
-  for (int64_t i = 0; i < count; ++i)
-    std::memcpy(to + static_cast<size_t>(i) * width, from + static_cast<size_t>(i * size / count) * width, width);
+  std::memcpy(to, from, static_cast<size_t>(first) * width);
+  std::memcpy(to + static_cast<size_t>(first) * width, from + static_cast<size_t>(size - last) * width,
+              static_cast<size_t>(last) * width);
   return {name, output.dims(), std::move(elements)};
 }
 

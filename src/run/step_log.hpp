@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Some elements of an output.
+/// Some elements of an output, of its beginning and of its end.
 struct output_sample {
   std::string name;
   shape dims;
@@ -27,7 +27,7 @@ struct kept_step {
 /// Returns a tensor with bytes of its own; strings, sequences and optionals are shared.
 tensor copied(const tensor& t);
 
-/// Returns up to 64 elements of each output of numbers of at least a byte.
+/// Returns the first and the last 32 elements of each output of numbers of at least a byte.
 std::vector<output_sample> samples_of(const named_tensors& outputs);
 
 /// Returns how an output differs from what was answered before, for people; "" if it does not: integers and booleans

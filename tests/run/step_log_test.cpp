@@ -73,6 +73,8 @@ TEST_CASE("answers are compared by samples of their elements", "[run]") {
   const auto samples = samples_of(before);
   REQUIRE(samples.size() == 2);
   CHECK(samples[1].elements.size() == 64);
+  CHECK(samples[1].elements.values<float>()[31] == 31);
+  CHECK(samples[1].elements.values<float>()[32] == 968);
   const auto difference = [&](const std::string& name, const tensor& value, bool half = false) {
     named_tensors after = before;
     after[name] = value;
