@@ -4,6 +4,7 @@
 
 #include "loader/models.hpp"
 #include "support/command.hpp"
+#include "support/places.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <nlohmann/json.hpp>
@@ -101,7 +102,8 @@ TEST_CASE("inspect prints the file's own metadata, and with plan the part of it 
   const auto file = nlohmann::json::parse(run_command("inspect " + f.model + " --devices cpu --json").output)["file"];
   CHECK(file["producer"] == "exporter");
   CHECK(file["metadata"]["names"] == "{0: 'cat'}");
-  CHECK_THAT(run_command("plan " + f.model + " --devices cpu").output, Contains("ignored: what the file says of training"));
+  CHECK_THAT(run_command("plan " + f.model + " --devices cpu").output,
+             Contains("ignored: what the file says of training"));
   CHECK(nlohmann::json::accept(run_command("plan " + f.model + " --devices cpu --json").output));
 }
 
@@ -151,6 +153,30 @@ TEST_CASE("an output's declared shape that is not so is a warning, its type an e
   CHECK_THAT(run().output, Contains("output 'y' is declared as int64, but the model computes float32"));
   declared->clear_elem_type();
   CHECK(run().status == 0);
+}
+
+TEST_CASE("a GPU that does not open is left out, and devices says why", "[cli][vulkan]") {
+  const std::filesystem::path driver = "/usr/share/vulkan/icd.d/radeon_icd.x86_64.json";
+  if (!std::filesystem::exists(driver)) {
+    WARN("skipped: Mesa's driver for AMD's GPUs is not installed");
+    return;
+  }
+  const model_folder f;
+  f.write("model.onnx", mixed_model().SerializeAsString());
+  // Hardware that is not there: the driver opens it, and makes no semaphores or has no memory.
+  const std::string absent =
+      "VK_DRIVER_FILES=" + driver.string() + " RADV_FORCE_FAMILY=NAVI21 '" + command_path() + "' ";
+  const command_result listed = run_shell(absent + "devices");
+  INFO(listed.output);
+  CHECK(listed.status == 0);
+  if (listed.output.starts_with("vulkan:0 ")) {
+    WARN("skipped: this driver opens hardware that is not there");
+    return;
+  }
+  CHECK_THAT(listed.output,
+             Catch::StartsWith("cpu ") && Contains("no GPU: vulkan:0 (") && Contains(") does not open: "));
+  CHECK(run_shell(absent + "run " + f.model + " --quiet").status == 0);
+  CHECK_THAT(run_shell(absent + "devices --devices vulkan:0 2>&1").output, Contains("troupe: "));
 }
 
 TEST_CASE("plan writes a copy of a model that says what runs where, and follows one", "[cli][annotations]") {
