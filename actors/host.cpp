@@ -110,8 +110,7 @@ std::shared_ptr<kernel_choices> host::kernels_of(const device_request& request) 
   return std::make_shared<kernel_choices>(vulkan::shader_revisions_of(gpus_->gpus()[request.gpu].snapshot));
 }
 
-device_handle host::open_requested(const device_request& request, const engine_options& options,
-                                   const gpu_ties& ties) {
+device_handle host::open_requested(const device_request& request, const engine_options& options, const gpu_ties& ties) {
   const std::shared_ptr<kernel_choices> kernels = kernels_of(request);
   device_handle device = open(factory_of(request, options, kernels, ties),
                               request.kind == device_kind::null ? threading::shared : threading::own_thread);

@@ -50,17 +50,17 @@ private:
 void add_decode_options(CLI::App& command, decode_options& options);
 
 struct decoded {
-  run_result last;             // bound outputs among the outputs
-  named_tensors first_inputs;  // of the first step
-  std::vector<double> step_ms; // of all steps, those repeated twice
+  run_result last;                     // bound outputs among the outputs
+  named_tensors first_inputs;          // of the first step
+  std::vector<double> step_ms;         // of all steps, those repeated twice
   std::vector<uint64_t> repeated_from; // steps, where the session could not repeat them itself
   uint64_t repeated_steps = 0;         // by the session
 };
 
 /// Runs the model step by step. Inputs that are not bound are those of `--input` in each step, else made up afresh,
-/// with dims as the bound ones have them by then. If bound values are lost with a device, says so on stderr; steps that the
-/// session cannot repeat itself are repeated from the last checkpoint; throws `errc::device_lost` if there is none. `how`: of each step; `how.trace`
-/// of the last.
+/// with dims as the bound ones have them by then. If bound values are lost with a device, says so on stderr. Steps that
+/// the session cannot repeat itself are repeated here from the last checkpoint; throws `errc::device_lost` if there is
+/// none. `how`: of each step; `how.trace` of the last.
 decoded decode(const engine& devices, const session& model, const model_options& args, const decode_options& options,
                const run_options& how);
 

@@ -25,10 +25,35 @@ std::vector<VkDeviceQueueCreateInfo> queues_of(const gpu_snapshot& facts, std::s
   return queues;
 }
 
-VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std::span<const uint32_t> families,
-                       bool statistics) {
-  const gpu_features features = features_of(facts);
-  VkPhysicalDeviceVulkan12Features v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+/// The features to enable, as Vulkan's chain of structures.
+struct enabled_features {
+  enabled_features(const gpu_snapshot& facts, bool statistics) {
+    const gpu_features wanted = features_of(facts);
+    const bool has_matrices = wanted.cooperative_matrix || wanted.byte_matrices || wanted.group_matrices;
+    if (has_matrices)
+      v12.pNext = &khr;
+    if (wanted.group_matrices)
+      khr.next = &nv2;
+    if (wanted.integer_dot)
+      dot.pNext = std::exchange(v12.pNext, &dot);
+    if (facts.refuses_to_compile)
+      cache.pNext = std::exchange(v12.pNext, &cache);
+    if (statistics)
+      executables.pNext = std::exchange(v12.pNext, &executables);
+    v12.timelineSemaphore = VK_TRUE;
+    v12.hostQueryReset = facts.host_query_reset;
+    v12.shaderFloat16 = wanted.float16;
+    v12.storageBuffer8BitAccess = wanted.int8;
+    v12.shaderInt8 = wanted.int8;
+    v12.vulkanMemoryModel = has_matrices;
+    v11.storageBuffer16BitAccess = wanted.float16;
+    all.features.shaderInt64 = wanted.int64;
+    all.features.shaderFloat64 = wanted.float64;
+    all.features.shaderInt16 = wanted.float16;
+  }
+  enabled_features(const enabled_features&) = delete;
+  enabled_features& operator=(const enabled_features&) = delete;
+
   cooperative_matrix::nv2_features nv2{.workgroup_scope = VK_TRUE,
                                        .flexible_dimensions = VK_TRUE,
                                        .reductions = VK_TRUE,
@@ -36,41 +61,25 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
                                        .per_element_operations = VK_TRUE,
                                        .tensor_addressing = VK_TRUE};
   cooperative_matrix::khr_features khr{.cooperative_matrix = VK_TRUE};
-  const bool has_matrices = features.cooperative_matrix || features.byte_matrices || features.group_matrices;
-  if (has_matrices)
-    v12.pNext = &khr;
-  if (features.group_matrices)
-    khr.next = &nv2;
   VkPhysicalDeviceShaderIntegerDotProductFeatures dot{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, nullptr, VK_TRUE};
-  if (features.integer_dot)
-    dot.pNext = std::exchange(v12.pNext, &dot);
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES, nullptr, VK_TRUE};
-  if (facts.refuses_to_compile)
-    cache.pNext = std::exchange(v12.pNext, &cache);
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR, nullptr, VK_TRUE};
-  if (statistics)
-    executables.pNext = std::exchange(v12.pNext, &executables);
-  v12.timelineSemaphore = VK_TRUE;
-  v12.hostQueryReset = facts.host_query_reset;
-  v12.shaderFloat16 = features.float16;
-  v12.storageBuffer8BitAccess = features.int8;
-  v12.shaderInt8 = features.int8;
-  v12.vulkanMemoryModel = has_matrices;
+  VkPhysicalDeviceVulkan12Features v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   VkPhysicalDeviceVulkan11Features v11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &v12};
-  v11.storageBuffer16BitAccess = features.float16;
-  VkPhysicalDeviceFeatures2 enabled{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v11};
-  enabled.features.shaderInt64 = features.int64;
-  enabled.features.shaderFloat64 = features.float64;
-  enabled.features.shaderInt16 = features.float16;
+  VkPhysicalDeviceFeatures2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v11};
+};
 
+VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std::span<const uint32_t> families,
+                       bool statistics) {
+  const enabled_features enabled(facts, statistics);
   const std::vector<VkDeviceQueueCreateInfo> queues = queues_of(facts, families);
   std::vector<const char*> extensions = wanted_extensions(facts);
   if (statistics)
     extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
-  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &enabled};
+  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &enabled.all};
   info.queueCreateInfoCount = static_cast<uint32_t>(queues.size());
   info.pQueueCreateInfos = queues.data();
   info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());

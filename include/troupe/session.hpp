@@ -14,10 +14,10 @@ class bound_session;
 /// What a bound session does against the loss of its values (`session::bind`).
 struct bind_options {
   /// Above 0, N: after every N steps the session takes a host copy of all bound values, a checkpoint, from which it
-  /// goes on if a device that keeps them is lost. Copies are made while later steps run, one at a time: if one takes longer
-  /// than N steps, the next begins when it is there. Costs as much host memory as the bound values have, twice that
-  /// while a copy is made; their device keeps those that are copied until then. At 0 there are checkpoints only where
-  /// `heal` needs them.
+  /// goes on if a device that keeps them is lost. Copies are made while later steps run, one at a time: if one takes
+  /// longer than N steps, the next begins when it is there. Costs as much host memory as the bound values have, twice
+  /// that while a copy is made; their device keeps those that are copied until then. At 0 there are checkpoints only
+  /// where `heal` needs them.
   uint64_t checkpoint = 0;
   /// Whether the session itself takes the steps since the last checkpoint again after a loss, and then answers as if
   /// nothing had happened. It keeps copies of what these steps were given, and samples of what they answered. If a

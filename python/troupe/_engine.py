@@ -204,8 +204,8 @@ class Session:
     ) -> "BoundSession":
         """Makes outputs the inputs of the next run: {output: input}. They stay on their device between. checkpoint:
         copy them to the host after every `checkpoint` steps, to go on from if a device is lost. heal: the session
-        itself takes the steps since again then; otherwise `errors.StateRolledBack` says which they are. Raises `errors.InvalidArgument` for names that do not exist, or types and shapes
-        that cannot fit."""
+        itself takes the steps since again then; otherwise `errors.StateRolledBack` says which they are. Raises
+        `errors.InvalidArgument` for names that do not exist, or types and shapes that cannot fit."""
         listed = list(pairs.items()) if isinstance(pairs, Mapping) else list(pairs)
         return BoundSession(self, self._core.bind(listed, checkpoint, heal))
 

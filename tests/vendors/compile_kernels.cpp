@@ -1,5 +1,5 @@
-// Compiles the kernels that models run on GPU 0, whose driver may be one for hardware that is not there, and prints what
-// its compiler made of them. scripts/vendors runs it for GPUs of several kinds.
+// Compiles the kernels that models run on GPU 0, whose driver may be one for hardware that is not there, and prints
+// what its compiler made of them. scripts/vendors runs it for GPUs of several kinds.
 //
 // Usage: troupe_vendor_kernels FIRST MODEL[,DIM=VALUE…]…
 //
