@@ -50,17 +50,20 @@ named_device_tensors bound_inputs(const std::vector<output_binding>& pairs, cons
   return given;
 }
 
-/// Returns what a step is given, to be kept. One that begins the state anew is repeated on its first checkpoint,
-/// without its bound inputs.
+/// Returns what a step is given, to be kept, if it has at most `most` bytes. One that begins the state anew is repeated
+/// on its first checkpoint, without its bound inputs.
 kept_step keep_step(const std::vector<output_binding>& pairs, const named_tensors& inputs,
-                    const named_device_tensors& device_inputs, bool begins) {
+                    const named_device_tensors& device_inputs, bool begins, int64_t most) {
   const auto is_kept = [&](const std::string& name) {
     return !begins || std::ranges::find(pairs, name, &output_binding::input) == pairs.end();
   };
   kept_step kept;
   for (const auto& [name, value] : inputs)
-    if (is_kept(name))
+    if (is_kept(name)) {
+      if ((most -= value.bytes()) < 0)
+        return {.is_left_out = true};
       kept.inputs.emplace(name, copied(value));
+    }
   for (const auto& [name, value] : device_inputs)
     if (is_kept(name))
       kept.device_inputs.emplace(name, value);
@@ -185,7 +188,7 @@ run_result bound_session::state::step(named_tensors inputs, const run_options& o
   const bool begins = values.begins_with(inputs, options);
   kept_step kept;
   if (values.log().keeps_steps())
-    kept = keep_step(values.pairs(), inputs, options.device_inputs, begins);
+    kept = keep_step(values.pairs(), inputs, options.device_inputs, begins, values.log().most_step_bytes());
   for (bool first = true;; first = false)
     try {
       if (!begins && owed > 0)

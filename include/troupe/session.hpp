@@ -24,6 +24,7 @@ struct bind_options {
   /// repeated step answers something else, as a model with random numbers does, `state_rolled_back` says so.
   bool heal = true;
   /// Bytes of steps that are kept for `heal`. When they are full a checkpoint is taken, so that they can be forgotten.
+  /// A step that is given more than 1 MiB is not kept, so that keeping costs next to nothing.
   int64_t heal_bytes = int64_t{64} << 20;
 };
 

@@ -31,7 +31,9 @@ public:
   bool keeps_copies() const { return has_interval() || log_.keeps_steps(); }
   const step_log& log() const { return log_; }
   /// Returns how many bytes of initial values are kept as the first copy; more are copied when they are made.
-  int64_t most_initial_bytes() const { return has_interval() ? std::numeric_limits<int64_t>::max() : log_.limit(); }
+  int64_t most_initial_bytes() const {
+    return has_interval() ? std::numeric_limits<int64_t>::max() : log_.most_initial_bytes();
+  }
   /// Returns the step whose values these are.
   uint64_t step() const { return step_; }
   /// Returns a bound output's value; throws `errc::invalid_argument` where there is none.

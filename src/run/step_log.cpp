@@ -103,8 +103,9 @@ void step_log::add(kept_step step) {
   if (!keeps_steps())
     return;
   bytes_ += step.bytes();
+  const bool is_left_out = step.is_left_out;
   steps_.push_back(std::move(step));
-  if (bytes_ > 2 * limit_)
+  if (is_left_out || bytes_ > 2 * limit_)
     begin(first_ + steps_.size());
 }
 

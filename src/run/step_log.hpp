@@ -4,6 +4,7 @@
 
 #include "run/request.hpp"
 
+#include <algorithm>
 #include <deque>
 
 namespace troupe {
@@ -20,6 +21,7 @@ struct kept_step {
   named_tensors inputs; // copies: callers may change theirs after the step
   named_device_tensors device_inputs;
   std::vector<output_sample> answers;
+  bool is_left_out = false; // it is given too much to be kept: nothing of it is here
 
   int64_t bytes() const;
 };
@@ -41,7 +43,10 @@ public:
   explicit step_log(int64_t limit) : limit_(limit) {}
 
   bool keeps_steps() const { return limit_ > 0; }
-  int64_t limit() const { return limit_; }
+  /// Returns how many bytes of initial values are copied as they are given, and of a step's inputs: more would cost a
+  /// step too much time.
+  int64_t most_initial_bytes() const { return std::min(limit_, int64_t{4} << 20); }
+  int64_t most_step_bytes() const { return std::min(limit_, int64_t{1} << 20); }
   /// Begins anew: the next step is `next`.
   void begin(uint64_t next);
   /// The next step has ended well.

@@ -126,6 +126,24 @@ TEST_CASE("steps that could not be kept are left to the caller, from the last ch
   CHECK(take_all(sum, 9) == 0);
 }
 
+TEST_CASE("a step that is given much is not kept, and those after it are", "[actors][B7][C11]") {
+  const shape large{300'000}; // more than 1 MiB
+  engine e(engine_of({reference("d"), reference("spare")}));
+  bound_session sum = e.load(summing_model(large)).bind({{"next", "state"}}, {.checkpoint = 1});
+  sum.run({{"x", filled(large, 1)}, {"state", filled(large, 0)}});
+  sum.run({{"x", filled(large, 1)}});
+  sum.run({{"x", filled(large, 1)}});
+  lose(e, "d");
+  try {
+    sum.run({{"x", filled(large, 1)}});
+  } catch (const state_rolled_back& lost) { // unless the copy of the last step was there
+    CHECK(lost.repeat_from() > 1);
+  }
+  while (sum.step() < 6)
+    CHECK(sum.run({{"x", filled(large, 1)}}).stats.repeated_steps == 0);
+  CHECK(same(sum.fetch("next"), filled(large, 6)));
+}
+
 TEST_CASE("a copy that cannot be made for the session's own use is not the caller's error", "[actors][B7][C11]") {
   engine e(engine_of({reference("d", {.fail_fetches = true})}));
   bound_session sum = summing(e, {.heal_bytes = 50});

@@ -60,6 +60,17 @@ TEST_CASE("a log that no checkpoint empties forgets all steps, and begins after 
   CHECK(log.at(12).inputs.at("x").dims() == shape{2});
 }
 
+TEST_CASE("a log goes on after a step that is given too much", "[run]") {
+  step_log log(100);
+  log.begin(1);
+  log.add(step_of(1));
+  log.add({.is_left_out = true});
+  log.add(step_of(3));
+  CHECK_FALSE(log.reaches(2));
+  CHECK(log.reaches(3));
+  CHECK(log.at(3).inputs.at("x").dims() == shape{3});
+}
+
 TEST_CASE("a log of no bytes keeps nothing", "[run]") {
   step_log log(0);
   log.begin(1);
