@@ -1,5 +1,6 @@
 #include "compat/onnxruntime/run.hpp"
 
+#include "compat/onnxruntime/empty_inputs.hpp"
 #include "compat/onnxruntime/functions.hpp"
 #include "compat/onnxruntime/handles.hpp"
 #include "compat/onnxruntime/status.hpp"
@@ -123,6 +124,7 @@ loan::loan(const OrtSession& session, const named_values& inputs) {
       t = tensor(t.type(), is_scalar ? shape() : t.dims(), token, t.data());
     tensors_.insert_or_assign(name, std::move(t));
   }
+  settle_empty(tensors_, session.inputs);
 }
 
 void loan::wait(const log_sink& sink) {

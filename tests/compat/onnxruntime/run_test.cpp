@@ -68,6 +68,31 @@ TEST_CASE("onnxruntime: a scalar may be given as a list of one", "[onnxruntime]"
         ORT_INVALID_ARGUMENT);
 }
 
+TEST_CASE("onnxruntime: an input without elements takes the sizes of names that others have", "[onnxruntime]") {
+  using namespace onnx_bytes;
+  const auto env = make_env();
+  const auto rows = [](const char* count) { return tensor_type(1, {"batch", count, "2"}); };
+  const auto session = make_session(env.get(),
+                                    model({.nodes = {node("Concat", {"past", "x"}, {"y"}, {attribute("axis", 1)})},
+                                           .inputs = {value("past", rows("before")), value("x", rows("new"))},
+                                           .outputs = {value("y", rows("all"))},
+                                           .initializers = {}}),
+                                    make_options().get());
+  std::vector<float> none, two{1, 2, 3, 4}, three{5, 6, 7, 8, 9, 10};
+  const auto joined = [&](const owned<OrtValue>& past, const owned<OrtValue>& x) {
+    OrtValue* y = nullptr;
+    const problem p = problem_of(run(session.get(), {"past", "x"}, {past.get(), x.get()}, "y", &y));
+    return p.code == ORT_OK ? floats(own(y).get()) : std::vector<float>{};
+  };
+  CHECK(joined(over(none, {0, 0, 2}), over(two, {2, 1, 2})) == two);
+  CHECK(joined(over(none, {0, 0, 2}), over(three, {1, 3, 2})) == three);
+  CHECK(joined(over(three, {1, 3, 2}), over(none, {0, 0, 2})) == three);
+  CHECK(joined(over(two, {1, 2, 2}), over(three, {1, 3, 2})) == std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  CHECK(joined(over(none, {0, 0, 2}), over(none, {0, 1, 2})).empty());
+  // Filled in, this one would have elements: it stays what it is, and joins nothing.
+  CHECK(joined(over(none, {0, 1, 2}), over(two, {2, 1, 2})).empty());
+}
+
 TEST_CASE("onnxruntime: wrong inputs and outputs are errors that name them", "[onnxruntime]") {
   const auto env = make_env();
   const auto session = make_session(env.get(), onnx_bytes::add(), make_options().get());

@@ -1,10 +1,13 @@
 """Programs of others, as npm has them, with troupe in the place of ONNX Runtime's library: an OCR package reads a page
-of text, and sherpa-onnx hears when somebody speaks. They must say the same as with their own library.
+of text, sherpa-onnx hears when somebody speaks, and transformers.js embeds texts and writes on. They must say the same
+as with their own library; numbers with a point may differ by 0.0001, and by 0.01 in lines that begin with "q8".
 
-usage: programs.py BUILD_FOLDER ocr|sherpa [--devices NAMES]        exit status 77: npm does not give the packages
+usage: programs.py BUILD_FOLDER ocr|sherpa|transformers [--devices NAMES]
+exit status 77: npm does not give the packages, or this machine lacks what writes a program's models
 """
 import argparse
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +17,7 @@ from packages import install
 
 HERE = pathlib.Path(__file__).resolve().parent
 LINES = ["The quick brown fox jumps over", "the lazy dog and counts 12345.", "Every device runs a part of it."]
+NUMBER = re.compile(r"-?\d+\.\d+")
 
 
 def draw_page(file):
@@ -24,6 +28,32 @@ def draw_page(file):
     for row, line in enumerate(LINES):
         ImageDraw.Draw(page).text((10, 8 + row * 19), line, fill="black", font=ImageFont.load_default())
     page.resize((880, 280), Image.BICUBIC).save(file)
+
+
+def write_models(folder):
+    try:
+        import language_models
+    except ImportError as error:
+        print(f"SKIPPED: {error}")
+        sys.exit(77)
+    language_models.write(folder)
+
+
+def alike(own, ours):
+    """Whether two outputs say the same, but for lines that are times."""
+    def lines(text):
+        return [line.split(" ") for line in text.splitlines() if not line.startswith("ms ")]
+
+    def same(a, b, most):
+        return a == b or ("." in a and NUMBER.fullmatch(a) and NUMBER.fullmatch(b) and abs(float(a) - float(b)) <= most)
+
+    return len(lines(own)) == len(lines(ours)) and all(
+        len(a) == len(b) and all(same(x, y, 0.01 if a[0] == "q8" else 0.0001) for x, y in zip(a, b))
+        for a, b in zip(lines(own), lines(ours)))
+
+
+def times(text):
+    return [float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith("ms ")]
 
 
 def output(command):
@@ -37,7 +67,7 @@ def output(command):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("program", choices=["ocr", "sherpa"])
+    parser.add_argument("program", choices=["ocr", "sherpa", "transformers"])
     parser.add_argument("--devices", default="cpu")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -46,13 +76,19 @@ def main():
             packages = install(args.build, "@gutenye/ocr-node@1.4.8", "onnxruntime-node@1.30.0")
             draw_page(page)
             command = ["node", HERE / "ocr.mjs", packages, page]
+        elif args.program == "transformers":
+            packages = install(args.build, "@huggingface/transformers@4.3.2")
+            write_models(pathlib.Path(folder))
+            command = ["node", HERE / "transformers.mjs", packages, folder]
         else:
             packages = install(args.build, "sherpa-onnx-node@1.13.8", "@ricky0123/vad-web@0.0.31")
             command = ["node", HERE / "vad.cjs", packages]
         own, own_s = output(command)
         ours, our_s = output([args.build / "bin/troupe", "exec", "--devices", args.devices, "--", *command])
     print(f"{ours}the whole program: {own_s:.1f} s with its own library, {our_s:.1f} s with troupe")
-    if not own.strip() or own != ours:
+    if times(own):
+        print("ms with its own library, in the same order:", *times(own))
+    if not own.strip() or not alike(own, ours):
         sys.exit(f"its own library says:\n{own}")
 
 
