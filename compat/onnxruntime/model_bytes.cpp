@@ -1,7 +1,7 @@
-// The form is Protocol Buffers': fields, each with a number, one after the other. Only what is replaced is understood;
-// all other bytes are passed on as they are.
+// Only what is replaced is understood; all other bytes are passed on as they are.
 #include "compat/onnxruntime/model_bytes.hpp"
 
+#include "compat/onnxruntime/fields.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <charconv>
@@ -11,64 +11,10 @@
 namespace troupe::ort {
 namespace {
 
-using bytes = std::span<const std::byte>;
-
 // Field numbers of onnx.proto.
 constexpr uint64_t model_graph = 7, graph_initializer = 5;
 constexpr uint64_t tensor_dims = 1, tensor_type = 2, tensor_name = 8, tensor_external = 13;
 constexpr uint64_t entry_key = 1, entry_value = 2;
-
-struct field {
-  uint64_t number = 0;
-  uint64_t value = 0; // of a number
-  bytes content;      // of a text, a message, a packed list
-  bytes whole;        // with its number and length
-};
-
-[[noreturn]] void malformed() {
-  throw error(errc::invalid_model, "not an ONNX model: a field of the bytes is cut short");
-}
-
-uint64_t read_varint(bytes& rest) {
-  uint64_t value = 0;
-  for (unsigned shift = 0; shift < 64 && !rest.empty(); shift += 7) {
-    const auto byte = static_cast<uint64_t>(rest[0]);
-    rest = rest.subspan(1);
-    value |= (byte & 0x7f) << shift;
-    if (byte < 0x80)
-      return value;
-  }
-  malformed();
-}
-
-bytes take(bytes& rest, uint64_t count) {
-  if (count > rest.size())
-    malformed();
-  const bytes taken = rest.first(count);
-  rest = rest.subspan(count);
-  return taken;
-}
-
-/// Reads the next field; requires that there is one.
-field next(bytes& rest) {
-  const bytes start = rest;
-  field f;
-  const uint64_t tag = read_varint(rest);
-  f.number = tag >> 3;
-  switch (tag & 7) {
-    case 0: f.value = read_varint(rest); break;
-    case 1: take(rest, 8); break;
-    case 2: f.content = take(rest, read_varint(rest)); break;
-    case 5: take(rest, 4); break;
-    default: malformed();
-  }
-  f.whole = start.first(start.size() - rest.size());
-  return f;
-}
-
-std::string_view text_of(bytes b) {
-  return {reinterpret_cast<const char*>(b.data()), b.size()};
-}
 
 void append(std::string& out, bytes b) {
   out.append(text_of(b));

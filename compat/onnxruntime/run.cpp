@@ -85,7 +85,7 @@ void hand_over(std::vector<OrtValue> made, const char* const* names, OrtValue** 
 /// A run that was started: what its end needs. The client keeps all that the pointers point to until it is called.
 struct started_run {
   const OrtSession& session;
-  const OrtRunOptions* options;
+  std::optional<std::string> profile_prefix;
   loan inputs;
   const char* const* names;
   OrtValue** outputs;
@@ -95,16 +95,28 @@ struct started_run {
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
 
+/// Counts the asynchronous runs of a session that need it.
+void count_run(const OrtSession& session, int by) {
+  const std::lock_guard lock(session.mutex);
+  session.asynchronous += by;
+  session.fewer.notify_all();
+}
+
+std::optional<std::string> profile_prefix_of(const OrtRunOptions* options) {
+  return options ? options->profile_prefix : std::nullopt;
+}
+
 void end(started_run& run, run_outcome outcome) {
   OrtStatus* status = guarded([&] {
     if (outcome.failure) {
       run.inputs.wait(*run.session.sink);
       throw error(*outcome.failure);
     }
-    add_profile(run.session, run.options, outcome.result, run.begin);
+    add_profile(run.session, run.profile_prefix, outcome.result, run.begin);
     hand_over(take_outputs(run.session, run.inputs.tensors(), outcome.result, run.names, run.count), run.names,
               run.outputs);
   });
+  count_run(run.session, -1); // from here on the client may release it
   run.call(run.user_data, run.outputs, run.count, status);
 }
 
@@ -119,8 +131,9 @@ loan::loan(const OrtSession& session, const named_values& inputs) {
     tensor t = input_of((&given(inputs.values, "the inputs"))[i], type_of_input(session, name), name);
     // ONNX Runtime does not look at the dims of what is declared as a scalar, and clients rely on it: the sampling rate
     // of Silero's detectors is a scalar that sherpa-onnx gives as a list of one.
-    const bool is_scalar = has_bytes(t) && t.size() == 1 && session.scalars.contains(name);
-    if (has_bytes(t))
+    const bool has_elements = t.defined() && !is_container(t.type()) && t.size() > 0;
+    const bool is_scalar = has_elements && t.size() == 1 && session.scalars.contains(name);
+    if (has_elements)
       t = tensor(t.type(), is_scalar ? shape() : t.dims(), token, t.data());
     tensors_.insert_or_assign(name, std::move(t));
   }
@@ -177,14 +190,14 @@ void fill(OrtValue& target, const OrtValue& made, const char* name) {
     std::memcpy(target.held.mutable_data(), made.held.data(), static_cast<size_t>(made.held.bytes()));
 }
 
-void add_profile(const OrtSession& session, const OrtRunOptions* options, const run_result& result,
+void add_profile(const OrtSession& session, const std::optional<std::string>& run_prefix, const run_result& result,
                  std::chrono::steady_clock::time_point begin) {
   if (!result.trace)
     return;
   if (session.profile)
     session.profile->add(*result.trace, begin);
-  if (options && options->profile_prefix) {
-    profile alone(*options->profile_prefix);
+  if (run_prefix) {
+    profile alone(*run_prefix);
     alone.add(*result.trace, std::chrono::steady_clock::now());
     alone.write();
   }
@@ -202,7 +215,7 @@ std::vector<OrtValue> run_model(const OrtSession& session, const OrtRunOptions* 
     lent.wait(*session.sink);
     throw;
   }
-  add_profile(session, options, result, begin);
+  add_profile(session, profile_prefix_of(options), result, begin);
   return take_outputs(session, lent.tensors(), result, names, count);
 }
 
@@ -225,14 +238,26 @@ OrtStatus* RunAsync(OrtSession* session, const OrtRunOptions* options, const cha
     given(outputs, "the place for the outputs");
     given(call, "the callback");
     check_outputs(s, output_names, output_count);
-    const auto run = std::make_shared<started_run>(started_run{s, options, loan(s, {input_names, inputs, input_count}),
+    const auto run = std::make_shared<started_run>(started_run{s, profile_prefix_of(options),
+                                                               loan(s, {input_names, inputs, input_count}),
                                                                output_names, outputs, output_count, call, user_data});
-    s.model.run_async(run->inputs.tensors(), options_of(s, options),
-                      [run](run_outcome outcome) { end(*run, std::move(outcome)); });
+    count_run(s, 1);
+    try {
+      s.model.run_async(run->inputs.tensors(), options_of(s, options),
+                        [run](run_outcome outcome) { end(*run, std::move(outcome)); });
+    } catch (...) {
+      count_run(s, -1);
+      throw;
+    }
   });
 }
 
 } // namespace troupe::ort
+
+OrtSession::~OrtSession() {
+  std::unique_lock lock(mutex);
+  fewer.wait(lock, [&] { return asynchronous == 0; });
+}
 
 const std::set<std::string>& OrtSession::shared_outputs(const troupe::named_tensors& inputs) const {
   const std::lock_guard lock(mutex);

@@ -47,8 +47,9 @@ std::vector<OrtValue> take_outputs(const OrtSession& session, const named_tensor
 /// where type or shape differ.
 void fill(OrtValue& target, const OrtValue& made, const char* name);
 
-/// Adds the trace to the profiles that want it.
-void add_profile(const OrtSession& session, const OrtRunOptions* options, const run_result& result,
+/// Adds the trace to the profiles that want it: the session's, and that of a run for which the client said how files
+/// begin.
+void add_profile(const OrtSession& session, const std::optional<std::string>& run_prefix, const run_result& result,
                  std::chrono::steady_clock::time_point begin);
 
 /// Runs the model and returns the outputs of these names. Throws what troupe throws.

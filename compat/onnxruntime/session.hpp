@@ -6,6 +6,7 @@
 #include "troupe/engine.hpp"
 #include "troupe/model_file.hpp"
 
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,11 @@ struct OrtSession {
   /// run with such inputs; tells the client's log what the engine warns of.
   const std::set<std::string>& shared_outputs(const troupe::named_tensors& inputs) const;
 
+  /// Waits for asynchronous runs: a client that releases the session too early would take it from them.
+  ~OrtSession();
+
   mutable std::mutex mutex;
   mutable std::optional<std::set<std::string>> shared;
+  mutable int asynchronous = 0; // runs that still need the session
+  mutable std::condition_variable fewer;
 };

@@ -21,13 +21,13 @@ shape dims_from(const int64_t* dims, size_t count) {
   return all;
 }
 
-/// Returns a tensor over memory that `owner` keeps; an empty owner is the client's promise to keep it.
+/// Returns a tensor over memory that `owner` keeps; an empty owner is the client's promise to keep it. Memory of
+/// strings is an array of std::string, as programs in C++ have it.
 tensor tensor_over(void* data, size_t bytes, shape dims, ONNXTensorElementDataType type,
                    std::shared_ptr<const void> owner) {
   const dtype element = dtype_from(type);
-  if (element == dtype::string)
-    reject("a tensor of strings has memory of its own: CreateTensorAsOrtValue makes one");
-  const int64_t needed = bytes_of(element, volume(dims));
+  const int64_t needed = element == dtype::string ? volume(dims) * static_cast<int64_t>(sizeof(std::string))
+                                                  : bytes_of(element, volume(dims));
   if (static_cast<uint64_t>(needed) > bytes)
     reject("a tensor of the shape " + to_string(dims) + " has " + std::to_string(needed) + " bytes, the memory has " +
            std::to_string(bytes));
@@ -102,6 +102,8 @@ OrtStatus* CreateTensorWithDataAndDeleterAsOrtValue(OrtAllocator* deleter, void*
   return guarded([&] {
     OrtValue*& made = given(out, "the place for the tensor");
     given(deleter, "the allocator that frees the memory");
+    if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING)
+      reject("an allocator frees memory, and does not end the strings in it");
     tensor checked =
         tensor_over(data, bytes, dims_from(dims, count), type, nullptr); // throws before the memory is ours
     made =

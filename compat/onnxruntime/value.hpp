@@ -8,13 +8,14 @@
 #include <vector>
 
 /// A value. What it is decides which members count: `ONNX_TYPE_TENSOR` and `ONNX_TYPE_SEQUENCE` have `held`, a map has
-/// `parts`: its keys and its values, two tensors of one dim. `ONNX_TYPE_OPTIONAL` is an optional without a value; one
-/// that has a value is that value.
+/// `parts`: its keys and its values, two tensors of one dim. A sequence of maps has `key`, and the parts of all its
+/// maps, one after the other. `ONNX_TYPE_OPTIONAL` is an optional without a value; one that has a value is that value.
 struct OrtValue {
   ONNXType kind = ONNX_TYPE_TENSOR;
   troupe::tensor held;
   std::vector<troupe::tensor> parts = {};
   troupe::dtype missing = troupe::dtype::undefined; // what an empty optional would hold
+  troupe::dtype key = troupe::dtype::undefined;     // of the maps of a sequence; undefined in one of tensors
 };
 
 namespace troupe::ort {

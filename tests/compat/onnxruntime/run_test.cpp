@@ -172,6 +172,30 @@ TEST_CASE("onnxruntime: an asynchronous run calls back once", "[onnxruntime]") {
   }
 }
 
+TEST_CASE("onnxruntime: a session and options that are released go when their asynchronous run has ended",
+          "[onnxruntime]") {
+  const auto env = make_env();
+  auto session = make_session(env.get(), onnx_bytes::count(20'000), make_options().get());
+  OrtRunOptions* options = nullptr;
+  must(ort().CreateRunOptions(&options));
+  std::vector<float> x{0};
+  std::promise<problem> ended;
+  const char *name = "x", *output = "y";
+  OrtValue* made = nullptr;
+  {
+    const auto input = over(x, {1});
+    const OrtValue* inputs[] = {input.get()};
+    const auto call = [](void* data, OrtValue** /*outputs*/, size_t /*count*/, OrtStatus* status) {
+      static_cast<std::promise<problem>*>(data)->set_value(problem_of(status));
+    };
+    must(ort().RunAsync(session.get(), options, &name, inputs, 1, &output, 1, &made, call, &ended));
+  }
+  ort().ReleaseRunOptions(options);
+  session.reset();
+  CHECK(ended.get_future().get().code == ORT_OK);
+  CHECK(floats(own(made).get()) == std::vector<float>{20'000});
+}
+
 TEST_CASE("onnxruntime: many threads run one session, and two sessions, side by side", "[onnxruntime]") {
   const auto env = make_env();
   const auto options = make_options();
