@@ -170,8 +170,13 @@ std::vector<OrtValue> take_outputs(const OrtSession& session, const named_tensor
   std::vector<range> taken = ranges_of(inputs);
   std::vector<OrtValue> values;
   values.reserve(count);
-  for (size_t i = 0; i < count; ++i)
-    values.push_back(value_of(own(result.outputs.at(names[i]), shared.contains(names[i]), taken)));
+  for (size_t i = 0; i < count; ++i) {
+    const tensor& made = result.outputs.at(names[i]);
+    if (const auto zip = session.zips.find(std::string_view(names[i])); zip != session.zips.end())
+      values.push_back(zipped(made, zip->second));
+    else
+      values.push_back(value_of(own(made, shared.contains(names[i]), taken)));
+  }
   return values;
 }
 

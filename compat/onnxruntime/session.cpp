@@ -117,6 +117,7 @@ void open_session(const OrtEnv* env, model_source from, const OrtSessionOptions*
   model_metadata about = from.file.empty() ? parse_metadata(from.bytes) : read_metadata(from.file);
   place = make_handle<OrtSession>(std::move(on), std::move(model), sink_of(in, options), std::move(about));
   describe(*place);
+  place->zips = from.file.empty() ? zips_in(from.bytes) : zips_in(from.file);
   if (options.profile_prefix)
     place->profile = std::make_unique<profile>(*options.profile_prefix);
   place->made_ns = static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
@@ -153,8 +154,12 @@ OrtStatus* name_at(const OrtSession* session, infos list, size_t index, OrtAlloc
 }
 
 OrtStatus* type_at(const OrtSession* session, infos list, size_t index, OrtTypeInfo** out) noexcept {
-  return guarded(
-      [&] { given(out, "the place for the type") = make_handle<OrtTypeInfo>(type_of(info_at(session, list, index))); });
+  return guarded([&] {
+    const value_info& info = info_at(session, list, index);
+    const auto zip = session->zips.find(info.name);
+    given(out, "the place for the type") =
+        make_handle<OrtTypeInfo>(zip == session->zips.end() ? type_of(info) : type_of(zip->second));
+  });
 }
 
 OrtStatus* memory_of(const OrtSession* session, infos list, const OrtMemoryInfo** out, size_t size) noexcept {

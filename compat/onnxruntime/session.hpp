@@ -3,6 +3,7 @@
 
 #include "compat/onnxruntime/log.hpp"
 #include "compat/onnxruntime/profile.hpp"
+#include "compat/onnxruntime/zip_maps.hpp"
 #include "troupe/engine.hpp"
 #include "troupe/model_file.hpp"
 
@@ -24,6 +25,7 @@ struct OrtSession {
   std::vector<troupe::value_info> overridable;                   // inputs for which the file has a value
   std::map<std::string, troupe::dtype, std::less<>> input_types; // of both
   std::set<std::string, std::less<>> scalars;                    // inputs that are declared without dims
+  troupe::ort::zips_by_name zips;                                // outputs that are sequences of maps
   std::unique_ptr<troupe::ort::profile> profile;                 // null unless the client asked for it
   uint64_t made_ns = 0;                                          // since 1970
 
