@@ -1,15 +1,23 @@
 """Packages from npm for the tests, in versions that are stated, in the build folder."""
+import fcntl
 import subprocess
 import sys
 
 
 def install(build, *packages):
     """Returns the folder node_modules that holds the packages ("NAME@VERSION"), installed if need be; exits with 77,
-    which CTest calls skipped, where npm does not give them."""
+    which CTest calls skipped, where npm does not give them. Tests side by side may want the same."""
     folder = build / "clients" / "+".join(p.replace("/", "-").strip("@").replace("@", "-") for p in packages)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        install_into(folder, packages)
+    return folder / "node_modules"
+
+
+def install_into(folder, packages):
     done = folder / "installed"
     if not done.exists():
-        folder.mkdir(parents=True, exist_ok=True)
         command = ["npm", "install", "--silent", "--prefix", folder, "--ignore-scripts", *packages]
         try:
             run = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=900)
@@ -20,4 +28,3 @@ def install(build, *packages):
             print(f"SKIPPED: {', '.join(packages)} cannot be had from npm: {problem}")
             sys.exit(77)
         done.touch()
-    return folder / "node_modules"

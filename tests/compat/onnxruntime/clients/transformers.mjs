@@ -12,7 +12,7 @@ env.localModelPath = path.resolve(process.argv[3]);
 
 const texts = ['The quick brown fox jumps over the lazy dog.', 'A slow ship runs on water, by stars.', 'Stone',
                'Every device runs a part of it, and the last one counts words that the wind reads.'];
-const rounds = 20;
+const rounds = 8;
 
 async function timed(what, work) {
   await work(); // the first run plans
