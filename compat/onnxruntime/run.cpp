@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace troupe::ort {
 namespace {
@@ -123,7 +124,8 @@ void end(started_run& run, run_outcome outcome) {
 } // namespace
 
 loan::loan(const OrtSession& session, const named_values& inputs) {
-  // Each input's owner is this token, whose end returns the loan: the client keeps the memory until then.
+  // The end of this token returns the loan: the client keeps the memory until then. Memory that is the value's own is
+  // kept with it: a client may release the value while an asynchronous run reads it.
   const std::shared_ptr<const void> token(returned_.get(),
                                           [returned = returned_](const void*) { returned->release(); });
   for (size_t i = 0; i < inputs.count; ++i) {
@@ -133,8 +135,11 @@ loan::loan(const OrtSession& session, const named_values& inputs) {
     // of Silero's detectors is a scalar that sherpa-onnx gives as a list of one.
     const bool has_elements = t.defined() && !is_container(t.type()) && t.size() > 0;
     const bool is_scalar = has_elements && t.size() == 1 && session.scalars.contains(name);
-    if (has_elements)
-      t = tensor(t.type(), is_scalar ? shape() : t.dims(), token, t.data());
+    if (has_elements) {
+      const auto kept = std::make_shared<std::pair<std::shared_ptr<const void>, tensor>>(token, std::move(t));
+      const tensor& own = kept->second;
+      t = tensor(own.type(), is_scalar ? shape() : own.dims(), kept, own.data());
+    }
     tensors_.insert_or_assign(name, std::move(t));
   }
   settle_empty(tensors_, session.inputs);

@@ -172,6 +172,40 @@ TEST_CASE("onnxruntime: an asynchronous run calls back once", "[onnxruntime]") {
   }
 }
 
+TEST_CASE("onnxruntime: a value that is released keeps its memory until no run reads it", "[onnxruntime]") {
+  struct freeing : OrtAllocator {
+    std::atomic<int> freed = 0;
+    freeing() : OrtAllocator{} {
+      version = 14;
+      Free = [](OrtAllocator* self, void* /*data*/) { ++static_cast<freeing*>(self)->freed; };
+    }
+  } frees;
+  const auto env = make_env();
+  const auto session = make_session(env.get(), onnx_bytes::count(1'000'000'000), make_options().get());
+  OrtRunOptions* options = nullptr;
+  must(ort().CreateRunOptions(&options));
+  const owned<OrtRunOptions> keep(options, {ort().ReleaseRunOptions});
+  std::vector<float> x{0};
+  const int64_t dims[] = {1};
+  OrtValue *input = nullptr, *made = nullptr;
+  must(ort().CreateTensorWithDataAndDeleterAsOrtValue(&frees, x.data(), sizeof(float), dims, 1,
+                                                      ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &input));
+  std::promise<problem> ended;
+  const char *name = "x", *output = "y";
+  const OrtValue* inputs[] = {input};
+  const auto call = [](void* data, OrtValue** /*outputs*/, size_t /*count*/, OrtStatus* status) {
+    static_cast<std::promise<problem>*>(data)->set_value(problem_of(status));
+  };
+  must(ort().RunAsync(session.get(), options, &name, inputs, 1, &output, 1, &made, call, &ended));
+  ort().ReleaseValue(input);
+  CHECK(frees.freed == 0);
+  must(ort().RunOptionsSetTerminate(options));
+  CHECK(ended.get_future().get().code == ORT_FAIL);
+  for (int i = 0; i < 1000 && frees.freed == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(frees.freed == 1);
+}
+
 TEST_CASE("onnxruntime: a session and options that are released go when their asynchronous run has ended",
           "[onnxruntime]") {
   const auto env = make_env();
