@@ -25,6 +25,7 @@
 // | `attribute.hpp`     | attributes of operators                                                           |
 // | `dim.hpp`           | dims that may be symbolic                                                         |
 // | `policy.hpp`        | placement policies of your own, in shared libraries                               |
+// | `own_policy.hpp`    | placement policies of your own, in your program                                   |
 // | `strategy.hpp`      | strategies of your own, in shared libraries                                       |
 // | `error.hpp`         | the one exception type, with its kinds                                            |
 // | `export.hpp`        | what a shared libtroupe exports                                                   |
@@ -39,7 +40,7 @@
 #include "troupe/model_file.hpp"
 #include "troupe/monitor.hpp"
 #include "troupe/option_words.hpp"
-#include "troupe/policy.hpp"
+#include "troupe/own_policy.hpp"
 #include "troupe/simulation.hpp"
 #include "troupe/strategy.hpp"
 #include "troupe/tensor_file.hpp"

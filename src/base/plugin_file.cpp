@@ -23,12 +23,12 @@ hash128 hash_of(const std::string& file, const char* kind) {
   return found->hash;
 }
 
-bool is_name(std::string_view name) {
+} // namespace
+
+bool is_plugin_name(std::string_view name) {
   const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; };
   return !name.empty() && name.size() <= longest_name && std::all_of(name.begin(), name.end(), fits);
 }
-
-} // namespace
 
 void plugin_file::closer::operator()(void* library) const {
   dlclose(library);
@@ -62,7 +62,7 @@ const void* plugin_file::ask() const {
 }
 
 std::string plugin_file::checked_name(const char* name) const {
-  if (!name || !is_name(name))
+  if (!name || !is_plugin_name(name))
     fail(errc::invalid_argument, "the {} '{}' has no name of 1 to {} letters, digits, '-' and '_'", entry_.kind, path_,
          longest_name);
   return name;

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 namespace troupe {
 
@@ -50,6 +51,9 @@ private:
   hash128 hash_;
   std::unique_ptr<void, closer> library_;
 };
+
+/// Whether a text may be the name of a plug-in: 1 to 64 letters, digits, '-' and '_'.
+bool is_plugin_name(std::string_view name);
 
 /// Calls a function of a plug-in that `who` describes. Throws `errc::invalid_argument` if that throws: `advice` says
 /// what it should do instead.

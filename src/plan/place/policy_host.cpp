@@ -36,7 +36,7 @@ void policy_host::report(void* context, int32_t code, const char* message) {
   }
 }
 
-schedule policy_host::run(place_function place, std::string_view who) {
+schedule policy_host::run(const policy_call& place, std::string_view who) {
   schedule answer{std::vector<uint32_t>(asked_.task_count, policy_none),
                   std::vector<double>(asked_.task_count, std::nan(""))};
   policy_result result{answer.device.data(), answer.start.data()};
@@ -47,7 +47,7 @@ schedule policy_host::run(place_function place, std::string_view who) {
   return answer;
 }
 
-void policy_host::call(place_function place, policy_result& result, std::string_view who) {
+void policy_host::call(const policy_call& place, policy_result& result, std::string_view who) {
   const int32_t status = call_plugin(who, "a policy reports what is wrong (`policy_problem::report`) and returns",
                                      [&] { return place(&asked_, &result); });
   if (problem_)

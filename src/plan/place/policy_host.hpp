@@ -7,10 +7,14 @@
 #include "plan/place/scheduling_problem.hpp"
 
 #include <exception>
+#include <functional>
 #include <string>
 #include <string_view>
 
 namespace troupe {
+
+/// What is called of a policy: as `place_function`, and it may know more.
+using policy_call = std::function<int32_t(const policy_problem* problem, policy_result* result)>;
 
 /// The base of all that is asked of policies.
 class policy_host {
@@ -23,7 +27,7 @@ public:
   /// Runs a policy. `who` is what errors call it, such as "the policy plug-in 'mine' (libmine.so)"; empty for built-in
   /// ones, whose errors say all themselves. Throws what a question or the policy failed with; `errc::invalid_argument`
   /// if a plug-in throws, or answers with a device that does not exist or that may not run the task.
-  schedule run(place_function place, std::string_view who = {});
+  schedule run(const policy_call& place, std::string_view who = {});
 
 protected:
   policy_host();
@@ -57,7 +61,7 @@ private:
   };
 
   static void report(void* context, int32_t code, const char* message);
-  void call(place_function place, policy_result& result, std::string_view who);
+  void call(const policy_call& place, policy_result& result, std::string_view who);
   void check(const schedule& answer, std::string_view who);
 
   std::exception_ptr problem_; // what some question threw

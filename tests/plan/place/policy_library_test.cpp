@@ -7,6 +7,7 @@
 #include "plan/plan_key.hpp"
 #include "support/catch.hpp"
 #include "support/places.hpp"
+#include "troupe/own_policy.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -123,4 +124,40 @@ TEST_CASE("a plan's key depends on the plug-in and its file", "[plan][schedules]
   std::ofstream(copy, std::ios::app) << "built anew";
   CHECK(key(same) != key(policy_library::open(copy)));
   fs::remove(copy);
+}
+
+TEST_CASE("a function of the program places nodes as a plug-in does", "[plan][schedules][C6]") {
+  const auto with = [](const own_policy& policy) {
+    return plan_options{.policy = placement_policy::plug_in, .plugin = policy_library::open(policy.handle())};
+  };
+  uint32_t chosen = 1;
+  const auto to_chosen = [&](const policy_problem* p, policy_result* result) {
+    std::fill_n(result->device, p->task_count, chosen);
+    return 0;
+  };
+  std::optional<own_policy> policy;
+  policy.emplace("mine", to_chosen);
+  const plan_options mine = with(*policy);
+  const own_policy same("mine", to_chosen);
+  CHECK(plan_key({}, cpus(3), mine) != plan_key({}, cpus(3), with(same))); // what they do is not known
+  const std::string handle = policy->handle();
+  policy.reset();
+  CHECK_THROWS_WITH(policy_library::open(handle), Contains("no policy '" + handle + "' any more"));
+  CHECK(make_plan(two_nodes(), cpus(3), mine)->placement == placed{1, 1}); // who has it keeps it
+  CHECK(policy_name(mine) == "mine");
+  chosen = 3;
+  CHECK_THROWS_WITH(place(*two_nodes(), cpus(3), mine),
+                    Contains("the policy 'mine' gave") && Contains("device 3, and there are only 3"));
+}
+
+TEST_CASE("a function of the program may throw, and must have a name", "[plan][schedules][E5]") {
+  const own_policy wrong("wrong",
+                         [](const policy_problem*, policy_result*) -> int32_t { throw std::runtime_error("no idea"); });
+  CHECK_THROWS_WITH(place(*two_nodes(), cpus(3),
+                          {.policy = placement_policy::plug_in, .plugin = policy_library::open(wrong.handle())}),
+                    Contains("the policy 'wrong'") && Contains("no idea"));
+  const auto nothing = [](const policy_problem*, policy_result*) { return 0; };
+  for (const char* name : {"", "my policy", "heft"})
+    CHECK_THROWS_WITH(own_policy(name, nothing), Contains("a policy cannot be called"));
+  CHECK_THROWS_WITH(own_policy("empty", nullptr), Contains("has no function that places"));
 }
