@@ -181,7 +181,9 @@ provenance record_all(const compare_arguments& args, const experiment& what) {
   provenance made{.versions = {{"troupe", TROUPE_VERSION}}, .files = {record_of(args.file)}};
   std::set<std::filesystem::path> files;
   for (const setting& s : what.settings) {
-    if (!names_task_graph(s.model.string()))
+    if (const auto graph = task_graph_file(s.model.string()))
+      files.insert(*graph);
+    else if (!names_task_graph(s.model.string()))
       files.insert(model_file(s.model));
     if (const auto* cluster = std::get_if<std::filesystem::path>(&s.where))
       files.insert(*cluster);

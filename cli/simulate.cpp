@@ -106,8 +106,10 @@ void add_simulate(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "simulate", "Run a model on the devices of a cluster file, in virtual time: how long would it take, and why?");
   add_input_options(*command, *args);
-  command->get_option("model")->description("An .onnx file, a folder that holds model.onnx, or a made-up task graph: "
-                                            "graph:NAME[,PARAMETER=VALUE…], e.g. graph:cholesky,tiles=8");
+  command->get_option("model")->description(
+      "An .onnx file, a folder that holds model.onnx, or a made-up task graph: "
+      "graph:NAME[,PARAMETER=VALUE…], e.g. graph:cholesky,tiles=8, or one of a file: graph:FILE "
+      "(WfFormat, STG, DOT)");
   command->option_defaults()->group("Options");
   command->add_option("--cluster", args->how.cluster_file, "The cluster: hosts, devices, links (`troupe cluster`)")
       ->type_name("FILE")

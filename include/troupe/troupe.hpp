@@ -20,6 +20,7 @@
 // | `inspect.hpp`       | which outputs are shared; traces as pages                                         |
 // | `monitor.hpp`       | what slows runs down; throughput, devices and pools over time                     |
 // | `simulation.hpp`    | runs in virtual time, on devices that need not exist                              |
+// | `task_graph.hpp`    | task graphs without operators, to simulate                                        |
 // | `model_builder.hpp` | models built in code                                                              |
 // | `built_model.hpp`   | models that do not come from a file                                               |
 // | `attribute.hpp`     | attributes of operators                                                           |
@@ -43,4 +44,5 @@
 #include "troupe/own_policy.hpp"
 #include "troupe/simulation.hpp"
 #include "troupe/strategy.hpp"
+#include "troupe/task_graph.hpp"
 #include "troupe/tensor_file.hpp"

@@ -1,10 +1,10 @@
 #include "experiments/experiment_file.hpp"
 
 #include "base/json_problem.hpp"
+#include "base/json_reader.hpp"
 #include "plan/place/policies.hpp"
 #include "schedules/task_model.hpp"
 #include "sim/arrival_times.hpp"
-#include "sim/json_reader.hpp"
 #include "strategy/replica_sets.hpp"
 
 #include <algorithm>
@@ -12,8 +12,6 @@
 
 namespace troupe::experiments {
 namespace {
-
-using sim::json_reader;
 
 constexpr int file_version = 1;
 constexpr size_t max_file_bytes = size_t{1} << 24;
@@ -83,11 +81,13 @@ std::vector<bindings> read_dim_sets(const json_reader& at) {
   return sets;
 }
 
-/// A file of the experiment's folder, or the name of a made-up graph, which is tried.
+/// A file of the experiment's folder, or the name of a task graph, which is tried.
 std::filesystem::path read_model_name(const json_reader& at, const std::filesystem::path& folder) {
-  const std::string name = text_of(at);
+  std::string name = text_of(at);
   if (!names_task_graph(name))
     return folder / name;
+  if (const auto file = task_graph_file(name))
+    name = "graph:" + (folder / *file).string();
   try {
     read_task_graph(name);
   } catch (const error& e) {

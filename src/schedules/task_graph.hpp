@@ -7,33 +7,9 @@
 #include "base/seeded_random.hpp"
 #include "plan/place/scheduling_problem.hpp"
 #include "schedules/cost_matrix.hpp"
-
-#include <string>
+#include "troupe/task_graph.hpp"
 
 namespace troupe {
-
-/// A value that `to` reads of what `from` makes.
-struct graph_edge {
-  task_id from = 0, to = 0;
-  double bytes = 0;
-
-  bool operator==(const graph_edge&) const = default;
-};
-
-struct graph_task {
-  std::string kind; // what it does, e.g. "potrf"
-  double work = 0;  // floating-point operations
-
-  bool operator==(const graph_task&) const = default;
-};
-
-struct task_graph {
-  std::string name;
-  std::vector<graph_task> tasks;
-  std::vector<graph_edge> edges; // from < to; ascending by `to`, then by `from`
-
-  bool operator==(const task_graph&) const = default;
-};
 
 // -- graphs of algorithms; `size` at least 1, else `errc::invalid_argument`
 

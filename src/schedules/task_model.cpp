@@ -1,17 +1,20 @@
 #include "schedules/task_model.hpp"
 
 #include "ops/op.hpp"
+#include "schedules/graph_file.hpp"
 
 #include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
+#include <set>
 
 namespace troupe {
 namespace {
 
 constexpr std::string_view prefix = "graph:";
 constexpr double most_tasks = 1e6, largest_edge = 1099511627776;
+constexpr double most_work = 1e30; // float32 holds it
 
 /// What a name says after the generator, by parameter; each may be taken once.
 class parameters {
@@ -134,10 +137,41 @@ constexpr auto generators = std::to_array<generator>({
     {"layers", make_layers},
 });
 
+void check(const task_graph& g) {
+  const auto refuse = [&](const std::string& what) {
+    fail(errc::invalid_argument, "the task graph '{}' {}", g.name, what);
+  };
+  if (g.tasks.empty())
+    refuse("has no tasks");
+  std::set<std::string> names;
+  for (task_id n = 0; n < g.tasks.size(); ++n) {
+    if (!(g.tasks[n].work >= 0 && g.tasks[n].work <= most_work))
+      refuse(fmt::format("has a task {} of work {}", n, g.tasks[n].work));
+    if (const std::string name = task_name(g, n); !names.insert(name).second)
+      refuse(fmt::format("has two tasks '{}'", name));
+  }
+  for (const graph_edge& e : g.edges)
+    if (e.from >= e.to || e.to >= g.tasks.size())
+      refuse(fmt::format("has {} tasks and an edge from {} to {}; tasks are numbered so that edges go up",
+                         g.tasks.size(), e.from, e.to));
+}
+
 } // namespace
 
 bool names_task_graph(std::string_view name) {
   return name.starts_with(prefix);
+}
+
+std::optional<std::filesystem::path> task_graph_file(std::string_view name) {
+  if (!names_task_graph(name))
+    return std::nullopt;
+  const std::string_view rest = name.substr(prefix.size());
+  const std::string_view which = rest.substr(0, rest.find(','));
+  const bool is_made_up =
+      std::any_of(generators.begin(), generators.end(), [&](const generator& g) { return g.name == which; });
+  if (is_made_up || rest.find_first_of("./") == std::string_view::npos)
+    return std::nullopt;
+  return rest;
 }
 
 task_graph read_task_graph(std::string_view name) {
@@ -148,14 +182,26 @@ task_graph read_task_graph(std::string_view name) {
       parameters given(name, rest.substr(std::min(which.size() + 1, rest.size())));
       return g.make(given);
     }
+  if (const auto file = task_graph_file(name))
+    return read_graph_file(*file);
   std::vector<std::string_view> names;
   for (const generator& g : generators)
     names.push_back(g.name);
-  fail(errc::invalid_argument, "'{}': there is no made-up graph '{}'; there are: {}", name, which,
+  fail(errc::invalid_argument, "'{}': there is no made-up graph '{}', and no file; there are: {}", name, which,
        fmt::join(names, ", "));
 }
 
+std::string task_name(const task_graph& g, uint32_t task) {
+  const graph_task& t = g.tasks.at(task);
+  return t.name.empty() ? fmt::format("{}_{}", t.kind, task) : t.name;
+}
+
+built_model model_of(const task_graph& g) {
+  return to_model(g);
+}
+
 graph to_model(const task_graph& made_up) {
+  check(made_up);
   graph g;
   g.name = made_up.name;
   g.opsets = {{"", 13}, {"troupe", 1}};
@@ -178,7 +224,7 @@ graph to_model(const task_graph& made_up) {
       g.outputs.push_back(add_output(n, sizeof(float)));
     if (task.inputs.empty())
       task.inputs.push_back(g.inputs[0]);
-    task.name = fmt::format("{}_{}", made_up.tasks[n].kind, n);
+    task.name = task_name(made_up, n);
     task.op_type = "Task";
     task.domain = "troupe";
     task.attrs.set("work", static_cast<float>(made_up.tasks[n].work));

@@ -1,5 +1,5 @@
+#include "base/json_reader.hpp"
 #include "sim/cluster.hpp"
-#include "sim/json_reader.hpp"
 
 #include <fmt/ranges.h>
 
@@ -107,10 +107,10 @@ json write_features(const gpu_features& f) {
 
 device_kind read_kind(const json_reader& j) {
   const std::string text = j.text();
-  for (const device_kind kind : {device_kind::cpu, device_kind::vulkan, device_kind::null})
+  for (const device_kind kind : {device_kind::cpu, device_kind::vulkan, device_kind::null, device_kind::slow})
     if (text == to_string(kind))
       return kind;
-  j.complain("there is no kind '{}'; there are cpu, vulkan, null", printable(text));
+  j.complain("there is no kind '{}'; there are cpu, vulkan, null, slow", printable(text));
 }
 
 /// Returns what was measured of the device that one is said to be like.

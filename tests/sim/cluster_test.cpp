@@ -54,6 +54,10 @@ TEST_CASE("a cluster file says hosts, devices and links", "[sim][cluster]") {
 TEST_CASE("a cluster that is written is read again", "[sim][cluster]") {
   const cluster c = parse_cluster(two_hosts, {});
   CHECK(parse_cluster(write_cluster(c), {}) == c);
+  std::vector<device_info> slow(1);
+  slow[0].name = "slow:25";
+  slow[0].kind = device_kind::slow;
+  CHECK(parse_cluster(write_cluster(captured(slow)), {}).devices[0].kind == device_kind::slow);
 }
 
 TEST_CASE("an engine's host sends to all others together as fast as its fastest link", "[sim][cluster]") {
@@ -93,7 +97,7 @@ TEST_CASE("what is wrong in a cluster file is named with its place", "[sim][clus
   CHECK_THAT(complaint(with_device(R"("name": "", "kind": "cpu", "memory_bytes": 1)")),
              Contains("hosts[0].devices[0].name"));
   CHECK_THAT(complaint(with_device(R"("name": "a", "kind": "tpu", "memory_bytes": 1)")),
-             Contains("there is no kind 'tpu'; there are cpu, vulkan, null"));
+             Contains("there is no kind 'tpu'; there are cpu, vulkan, null, slow"));
   CHECK_THAT(complaint(with_device(R"("name": "a", "kind": "cpu")")), Contains("'memory_bytes' is missing"));
   CHECK_THAT(complaint(with_device(R"("name": "a", "kind": "cpu", "memory_bytes": -1)")), Contains("from 0 to"));
   CHECK_THAT(complaint(with_device(R"("name": "a", "kind": "cpu", "memory_bytes": 99999999999999999999)")),

@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-namespace troupe::sim {
+namespace troupe {
 
 /// A value and its place in a file, such as "hosts[2].devices[0].units". Refers to the JSON that it reads.
 class json_reader {
@@ -84,4 +84,4 @@ private:
   std::string place_;
 };
 
-} // namespace troupe::sim
+} // namespace troupe
