@@ -1,6 +1,8 @@
 #include "actors/engine_access.hpp"
 
 #include "actors/engine_state.hpp"
+#include "plan/device_facts.hpp"
+#include "troupe/inspect.hpp"
 
 namespace troupe {
 
@@ -21,6 +23,10 @@ std::vector<device_info> device_infos(const engine& e) {
   for (const actors::device_handle& d : *engine_access::devices(e).devices())
     infos.push_back(d.info);
   return infos;
+}
+
+std::shared_ptr<const device_facts> facts_of(const engine& e) {
+  return std::make_shared<const device_facts>(device_facts{device_infos(e)});
 }
 
 std::shared_ptr<kernel_choices> kernels_of(const engine& e, const std::string& device) {

@@ -24,6 +24,29 @@ TROUPE_API std::vector<value_info> optional_inputs(const session& s);
 /// throws for inputs.
 TROUPE_API std::vector<std::string> warnings_of(const session& s, const named_tensors& inputs);
 
+/// What is known of an engine's devices, speeds and links too: `to_cluster` (troupe/simulation.hpp) writes it down.
+struct device_facts;
+class engine;
+TROUPE_API std::shared_ptr<const device_facts> facts_of(const engine& e);
+
+/// One thing that a device did in a traced run.
+struct traced_work {
+  enum class what : uint8_t {
+    node,     // work
+    upload,   // a value came to the device
+    download, // a value left it
+  };
+  what kind = what::node;
+  std::string name; // of the node, or of the value
+  std::string device;
+  int64_t bytes = 0;             // of a value; 0 if it is not known
+  double begin_s = 0, end_s = 0; // since the run's begin
+};
+
+/// Returns what the devices did in a traced run, by device, each in the order of its begins. Values that a device reads
+/// where they are, as in the host's memory, are not moved.
+TROUPE_API std::vector<traced_work> work_of(const run_trace& trace);
+
 /// Returns a traced run as one HTML page that needs no network: the page of `troupe run --trace run.html`.
 /// A program links the laboratory for it: troupe::lab.
 TROUPE_API std::string to_html(const run_trace& trace);

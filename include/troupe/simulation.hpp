@@ -49,6 +49,10 @@ struct simulation_options {
   /// Measured profiles of devices that the cluster names; empty: the file in the user's cache folder.
   std::string profile_file = {};
   session_options session = {};
+  /// Of a task graph (troupe/task_graph.hpp): the seconds of each task on each device of the cluster, in their orders,
+  /// [task * devices + device], instead of what work and speeds say; what a device adds to each task, such as a launch,
+  /// is in them. At most 20,000 tasks. Empty for none.
+  std::vector<double> task_seconds = {};
   size_t requests = 1;
   /// Requests before these, one after the other, which count for nothing: by them strategies learn how fast their
   /// replicas are.
@@ -114,7 +118,8 @@ struct simulation_report {
   std::shared_ptr<const run_trace> trace;
 };
 
-/// Simulates requests with these inputs, of which only types and shapes count, and elements that decide shapes.
+/// Simulates requests with these inputs, of which only types and shapes count, and elements that decide shapes. Those
+/// that are not given are zeros of the declared shape, in which dims that `session_options::dims` does not say are 1.
 /// Conditions that depend on data are true seven times out of eight. Throws `errc::invalid_argument`, `errc::io` for
 /// the cluster, and what loading and planning throw; what happens to requests, such as a lack of memory, is in the
 /// report.
@@ -122,6 +127,13 @@ TROUPE_API simulation_report simulate(const std::string& model, const named_tens
                                       const simulation_options& options);
 TROUPE_API simulation_report simulate(const built_model& model, const named_tensors& inputs,
                                       const simulation_options& options);
+
+/// Returns the devices of the cluster that the options name, in their order. Throws as `simulate` does for a cluster.
+TROUPE_API std::vector<device_summary> cluster_devices(const simulation_options& options);
+
+struct device_facts;
+/// Returns devices as the text of a cluster file: `troupe cluster --capture`. Measured times of nodes are not in it.
+TROUPE_API std::string to_cluster(const device_facts& devices);
 
 /// Returns a table for people, and one JSON object.
 TROUPE_API std::string to_text(const simulation_report& report);

@@ -21,6 +21,7 @@
 // | `monitor.hpp`       | what slows runs down; throughput, devices and pools over time                     |
 // | `simulation.hpp`    | runs in virtual time, on devices that need not exist                              |
 // | `task_graph.hpp`    | task graphs without operators, to simulate                                        |
+// | `statistics.hpp`    | is one setting really faster: intervals, paired tests                             |
 // | `model_builder.hpp` | models built in code                                                              |
 // | `built_model.hpp`   | models that do not come from a file                                               |
 // | `attribute.hpp`     | attributes of operators                                                           |
@@ -43,6 +44,7 @@
 #include "troupe/option_words.hpp"
 #include "troupe/own_policy.hpp"
 #include "troupe/simulation.hpp"
+#include "troupe/statistics.hpp"
 #include "troupe/strategy.hpp"
 #include "troupe/task_graph.hpp"
 #include "troupe/tensor_file.hpp"

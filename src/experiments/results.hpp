@@ -3,7 +3,7 @@
 
 #include "base/hash.hpp"
 #include "experiments/experiment_file.hpp"
-#include "experiments/statistics.hpp"
+#include "troupe/statistics.hpp"
 
 #include <span>
 

@@ -1,4 +1,4 @@
-#include "experiments/statistics.hpp"
+#include "troupe/statistics.hpp"
 
 #include "base/error.hpp"
 

@@ -1,5 +1,7 @@
 #include "sim/records.hpp"
 
+#include "cost/cost_model.hpp"
+
 namespace troupe::sim {
 namespace {
 
@@ -7,18 +9,37 @@ int64_t nanoseconds(seconds s) {
   return static_cast<int64_t>(s * 1e9 + 0.5);
 }
 
-/// What a device did for one chunk: its copies as one each, its nodes one after the other as long as each is predicted
-/// to take.
+/// Adds moves that together took from `begin` to `end`, one after the other, each as long as its bytes say.
+void add_moves(std::vector<device_timing>& all, const bound_plan& bound, device_timing::work kind,
+               std::span<const value_id> values, seconds begin, seconds end) {
+  double sum = 0;
+  std::vector<double> bytes;
+  for (value_id v : values)
+    sum += bytes.emplace_back(byte_count(bound.source->program->values[v].type, bound.dims[v]));
+  if (!(end > begin) || sum <= 0)
+    return;
+  double before = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double after = before + bytes[i];
+    all.push_back({.kind = kind,
+                   .id = values[i],
+                   .begin_ns = nanoseconds(begin + (end - begin) * before / sum),
+                   .end_ns = nanoseconds(begin + (end - begin) * after / sum),
+                   .bytes = static_cast<int64_t>(bytes[i])});
+    before = after;
+  }
+}
+
+/// What a device did for one chunk: its nodes one after the other as long as each is predicted to take, likewise its
+/// copies.
 std::vector<device_timing> timings_of(const chunk_record& r) {
   const plan& p = *r.bound->source;
   const chunk& c = p.chunks[r.chunk];
   std::vector<device_timing> all;
   const chunk_times& t = r.times;
-  if (!c.uploads.empty() && t.work_begin > t.in_begin)
-    all.push_back({.kind = device_timing::work::upload,
-                   .id = c.uploads.front(),
-                   .begin_ns = nanoseconds(t.in_begin),
-                   .end_ns = nanoseconds(t.work_begin)});
+  const bool came = t.come_end > t.come_begin, is_copied = t.work_begin > t.in_begin;
+  add_moves(all, *r.bound, device_timing::work::upload, c.uploads, came ? t.come_begin : t.in_begin,
+            is_copied ? t.work_begin : t.come_end);
   std::vector<double> predicted;
   double sum = 0;
   for (node_id n : c.nodes)
@@ -29,11 +50,7 @@ std::vector<device_timing> timings_of(const chunk_record& r) {
     all.push_back({.id = c.nodes[i], .begin_ns = nanoseconds(at), .end_ns = nanoseconds(end), .kernel = "simulated"});
     at = end;
   }
-  if (!c.downloads.empty() && t.end > t.out_begin)
-    all.push_back({.kind = device_timing::work::download,
-                   .id = c.downloads.front(),
-                   .begin_ns = nanoseconds(t.out_begin),
-                   .end_ns = nanoseconds(t.end)});
+  add_moves(all, *r.bound, device_timing::work::download, c.downloads, t.out_begin, t.end);
   return all;
 }
 

@@ -3,9 +3,11 @@
 #include "base/elapsed.hpp"
 #include "base/quantile.hpp"
 #include "loader/onnx_loader.hpp"
+#include "plan/device_facts.hpp"
 #include "sim/arrival_times.hpp"
 #include "sim/bounds.hpp"
 #include "sim/records.hpp"
+#include "sim/task_seconds.hpp"
 #include "sim/virtual_stream.hpp"
 #include "troupe/built_model.hpp"
 
@@ -14,6 +16,11 @@ namespace {
 
 constexpr size_t longest_shown_path = 1000;
 constexpr size_t most_requests = 10'000'000;
+
+void check_cluster(const simulation_options& how) {
+  if (how.cluster_file.empty() == how.cluster_text.empty())
+    fail(errc::invalid_argument, "simulation_options: either cluster_file or cluster_text must be given");
+}
 
 void check_options(const simulation_options& how) {
   const arrivals& a = how.arrivals;
@@ -36,8 +43,7 @@ void check_options(const simulation_options& how) {
   for (const simulated_speed& s : how.speeds)
     if (!(s.at_ms >= 0 && s.at_ms < 1e12) || !(s.percent > 0 && s.percent <= 1e6))
       refuse("a speed must have a time that is not negative, and be from above 0 to 1,000,000 percent");
-  if (how.cluster_file.empty() == how.cluster_text.empty())
-    refuse("either cluster_file or cluster_text must be given");
+  check_cluster(how);
 }
 
 cluster cluster_of(const simulation_options& how) {
@@ -47,6 +53,27 @@ cluster cluster_of(const simulation_options& how) {
     fail(errc::invalid_argument, "simulation_options::profile_file: {}", known.problem);
   return how.cluster_file.empty() ? parse_cluster(how.cluster_text, known.devices)
                                   : read_cluster(how.cluster_file, known.devices);
+}
+
+/// Adds zeros for the inputs that are not given.
+named_tensors completed(named_tensors given, std::span<const value_info> declared, bindings dims) {
+  made_up_values values;
+  for (const value_info& input : declared) {
+    if (given.contains(input.name))
+      continue;
+    if (!input.dims)
+      fail(errc::invalid_input, "input '{}' has no shape in the model: give it", input.name);
+    shape out;
+    for (const dim& d : *input.dims) {
+      std::vector<std::string> symbols;
+      d.collect_symbols(symbols);
+      for (const std::string& symbol : symbols)
+        dims.try_emplace(symbol, 1);
+      out.push_back(d.evaluate(dims));
+    }
+    given.emplace(input.name, values.zeros(input.type, std::move(out)));
+  }
+  return given;
 }
 
 /// A model, and what the strategy makes of it.
@@ -109,14 +136,17 @@ void describe_devices(simulation_report& r, const virtual_world& world) {
       r.links.push_back({world.links.name(l), world.links.bytes(l), world.links.busy(l) / whole_s});
 }
 
-simulation_report run(graph source, const named_tensors& inputs, const simulation_options& how) {
+simulation_report run(graph source, const named_tensors& given, const simulation_options& how) {
   check_options(how);
   const auto start = std::chrono::steady_clock::now();
-  const cluster c = cluster_of(how);
-  const devices_of_session devices = devices_for(c.devices, {}, how.session, "cluster");
+  cluster c = cluster_of(how);
   session_options session = how.session;
   session.policy = policy_of(session);
   const model_ptr loaded = make_model(std::move(source), std::move(session), 0);
+  const named_tensors inputs = completed(given, loaded->inputs, how.session.dims);
+  if (!how.task_seconds.empty())
+    set_task_seconds(c.devices, loaded->source, how.task_seconds);
+  const devices_of_session devices = devices_for(c.devices, {}, how.session, "cluster");
   prepared_model prepared = prepare(loaded, devices, inputs);
   simulation_report r;
   r.choice = std::move(prepared.choice);
@@ -151,6 +181,23 @@ simulation_report run(graph source, const named_tensors& inputs, const simulatio
 } // namespace troupe::sim
 
 namespace troupe {
+
+std::vector<device_summary> cluster_devices(const simulation_options& options) {
+  sim::check_cluster(options);
+  std::vector<device_summary> all;
+  for (const device_info& d : sim::cluster_of(options).devices)
+    all.push_back({.name = d.name,
+                   .kind = std::string(to_string(d.kind)),
+                   .description = d.description,
+                   .memory_bytes = d.memory_bytes,
+                   .total_bytes = d.memory_bytes,
+                   .fallback = d.fallback});
+  return all;
+}
+
+std::string to_cluster(const device_facts& facts) {
+  return sim::write_cluster(sim::captured(facts.devices));
+}
 
 simulation_report simulate(const std::string& model, const named_tensors& inputs, const simulation_options& options) {
   return sim::run(load_model(std::filesystem::path(model)), inputs, options);

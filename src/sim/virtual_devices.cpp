@@ -63,7 +63,9 @@ void virtual_devices::receive(size_t device) {
   events_.at(j->host_end, [this, device, j] {
     if (j->has_ended())
       return;
+    j->times.come_begin = events_.now();
     carry(j, j->price->net_in, 0, [this, device, j] {
+      j->times.come_end = events_.now();
       devices_[device].coming.pop_front();
       if (!devices_[device].coming.empty())
         receive(device);

@@ -17,8 +17,9 @@ namespace troupe::sim {
 
 /// When what happened to one chunk, in seconds.
 struct chunk_times {
-  uint64_t number = 0; // of the chunk, from 1 on
-  seconds sent = 0;    // it came to the device
+  uint64_t number = 0;                  // of the chunk, from 1 on
+  seconds sent = 0;                     // it came to the device
+  seconds come_begin = 0, come_end = 0; // what it reads came over the network; equal if nothing did
   seconds in_begin = 0, work_begin = 0, work_end = 0, out_begin = 0, end = 0;
   double busy_s = 0;  // what its work and its copies took, waiting aside
   uint64_t after = 0; // the chunk (by its number) that it waited for on its processor; 0: none

@@ -1,5 +1,5 @@
 // The expected numbers were computed by SciPy 1.10.1 (`stats.t.interval`, `ttest_rel`, `wilcoxon`) or counted by hand.
-#include "experiments/statistics.hpp"
+#include "troupe/statistics.hpp"
 
 #include "support/catch.hpp"
 #include "troupe/error.hpp"

@@ -2,8 +2,10 @@
 #include "schedules/task_model.hpp"
 
 #include "support/catch.hpp"
-#include "troupe/built_model.hpp"
+#include "troupe/inspect.hpp"
 #include "troupe/simulation.hpp"
+
+#include <cmath>
 
 using namespace troupe;
 using Catch::Contains;
@@ -94,4 +96,39 @@ TEST_CASE("every policy runs every made-up graph", "[schedules][sim]") {
       CHECK(r.failed == 0);
       CHECK(r.makespan_ms >= r.path_bound_ms * 0.999);
     }
+}
+
+TEST_CASE("tasks have names of their own, and graphs that cannot be are refused", "[schedules][hostile]") {
+  task_graph g{.name = "g", .tasks = {{"a", 1, "first"}, {"b", 1}}, .edges = {{0, 1, 8}}};
+  CHECK(task_name(g, 0) == "first");
+  CHECK(task_name(g, 1) == "b_1");
+  CHECK(to_model(g).nodes[0].name == "first");
+  const auto refused = [](task_graph wrong, const char* why) {
+    INFO(why);
+    CHECK_THROWS_WITH(model_of(wrong), Contains("'g'") && Contains(why));
+  };
+  refused({"g", {}, {}}, "has no tasks");
+  refused({"g", {{"a", -1}}, {}}, "task 0 of work -1");
+  refused({"g", {{"a", std::nan("")}}, {}}, "task 0 of work nan");
+  refused({"g", {{"a", 1, "b_1"}, {"b", 1}}, {}}, "two tasks 'b_1'");
+  refused({"g", {{"a", 1}, {"b", 1}}, {{1, 0, 8}}}, "2 tasks and an edge from 1 to 0");
+  refused({"g", {{"a", 1}, {"b", 1}}, {{0, 2, 8}}}, "2 tasks and an edge from 0 to 2");
+  refused({"g", {{"a", 1}, {"b", 1}}, {{0, 1, 1e15}}}, "1000000000000000 bytes");
+}
+
+TEST_CASE("tasks take the seconds that are stated for each device", "[schedules][sim]") {
+  const task_graph g{.name = "g", .tasks = {{"a", 1}, {"b", 1}, {"c", 1}}, .edges = {{0, 1, 4}, {0, 2, 4}}};
+  simulation_options how = on_cpus(2, placement_policy::heft);
+  how.task_seconds = {5, 1, 2, 7, 9, 3}; // [task * 2 + device]
+  how.trace = true;
+  const simulation_report r = simulate(model_of(g), {}, how);
+  CHECK(r.makespan_ms == Approx(4000).epsilon(1e-3)); // a and c on the second, b on the first
+  std::vector<std::pair<std::string, std::string>> where;
+  for (const traced_work& w : work_of(*r.trace))
+    where.emplace_back(w.name, w.device);
+  CHECK(where == std::vector<std::pair<std::string, std::string>>{{"b_1", "c:0"}, {"a_0", "c:1"}, {"c_2", "c:1"}});
+  how.task_seconds.pop_back();
+  CHECK_THROWS_WITH(simulate(model_of(g), {}, how), Contains("5 task_seconds are not those of 3 tasks on 2 devices"));
+  how.task_seconds.push_back(-1);
+  CHECK_THROWS_WITH(simulate(model_of(g), {}, how), Contains("cannot take -1 seconds"));
 }

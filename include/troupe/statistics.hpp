@@ -7,6 +7,8 @@
 // probability, and the figures themselves are the answer.
 #pragma once
 
+#include "troupe/export.hpp"
+
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -31,7 +33,7 @@ struct summary {
 
 /// Returns what samples say; all zero if there are none. `confidence` is above 0 and below 1. Throws
 /// `errc::invalid_argument` for others and for samples that are not finite or larger than 1e100.
-summary summarise(std::span<const double> samples, double confidence = 0.95);
+TROUPE_API summary summarise(std::span<const double> samples, double confidence = 0.95);
 
 /// Student's t-test of the mean of differences `b[i] − a[i]` against 0, from both sides.
 struct paired_t {
@@ -46,7 +48,7 @@ struct paired_t {
 
 /// Tests paired samples of equal number. Source: Student (W. S. Gosset), The probable error of a mean, Biometrika 6,
 /// 1908. Throws `errc::invalid_argument` if the numbers differ, for samples as above, and for a wrong confidence.
-paired_t paired_t_test(std::span<const double> a, std::span<const double> b, double confidence = 0.95);
+TROUPE_API paired_t paired_t_test(std::span<const double> a, std::span<const double> b, double confidence = 0.95);
 
 /// Wilcoxon's signed-rank test of the differences `b[i] − a[i]` against a distribution that is symmetric about 0, from
 /// both sides.
@@ -64,11 +66,11 @@ inline constexpr size_t max_exact_pairs = 100;
 /// Tests paired samples of equal number: F. Wilcoxon, Individual comparisons by ranking methods, Biometrics Bulletin 1,
 /// 1945. Differences of equal size share the mean of their ranks, and the distribution is counted for just those ranks.
 /// Throws `errc::invalid_argument` if the numbers differ and for samples as above.
-signed_rank wilcoxon_signed_rank(std::span<const double> a, std::span<const double> b);
+TROUPE_API signed_rank wilcoxon_signed_rank(std::span<const double> a, std::span<const double> b);
 
 /// Returns probabilities of several tests made larger, so that all of them together err as rarely as one would: S.
 /// Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979. Order and
 /// number stay.
-std::vector<double> holm_adjusted(std::span<const double> probabilities);
+TROUPE_API std::vector<double> holm_adjusted(std::span<const double> probabilities);
 
 } // namespace troupe::experiments
