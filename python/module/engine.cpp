@@ -2,6 +2,8 @@
 #include "session.hpp"
 
 #include "troupe/engine.hpp"
+#include "troupe/inspect.hpp"
+#include "troupe/simulation.hpp"
 
 #include <pybind11/stl.h>
 
@@ -20,7 +22,7 @@ std::shared_ptr<shared_engine> open_engine(const py::dict& given) {
 std::shared_ptr<shared_session> load_file(const std::shared_ptr<shared_engine>& on, const py::bytes& path,
                                           const py::dict& given) {
   const std::shared_ptr<engine> holder = on->get();
-  const session_options options = session_options_of(given);
+  const given_session options = session_options_of(given);
   const std::string file = path;
   const py::gil_scoped_release unlocked;
   session loaded = holder->load(file, options);
@@ -31,7 +33,7 @@ std::shared_ptr<shared_session> load_file(const std::shared_ptr<shared_engine>& 
 std::shared_ptr<shared_session> load_bytes(const std::shared_ptr<shared_engine>& on, const py::buffer& model,
                                            const std::string& folder, const py::dict& given) {
   const std::shared_ptr<engine> holder = on->get();
-  const session_options options = session_options_of(given);
+  const given_session options = session_options_of(given);
   const py::buffer_info info = model.request(); // keeps the bytes where they are
   const std::span bytes(static_cast<const std::byte*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
   const py::gil_scoped_release unlocked;
@@ -90,6 +92,12 @@ void bind_engine(py::module_& module) {
       .def("lost_devices", [](const shared_engine& e) { return e.get()->lost_devices(); })
       .def("no_gpu_because", [](const shared_engine& e) { return e.get()->no_gpu_because(); })
       .def("profile_problem", [](const shared_engine& e) { return e.get()->profile_problem(); })
+      .def("cluster",
+           [](const shared_engine& e) {
+             const std::shared_ptr<engine> holder = e.get();
+             const py::gil_scoped_release unlocked;
+             return to_cluster(*facts_of(*holder));
+           })
       .def("put", &put)
       .def("allocate", &allocate)
       .def("load_file", &load_file)

@@ -1,5 +1,7 @@
 #include "options.hpp"
 
+#include "policy.hpp"
+
 #include "troupe/option_words.hpp"
 
 #include <pybind11/stl.h>
@@ -82,51 +84,104 @@ constexpr engine_row engine_rows[] = {
     {"profile_file", [](engine_options& o, const py::handle& v) { o.profile_file = v.cast<std::string>(); }},
 };
 
-using session_row = option<session_options>;
+using session_row = option<given_session>;
 constexpr session_row session_rows[] = {
-    {"policy", [](session_options& o,
-                  const py::handle& v) { o.policy = value_of(policy_words, "policy", v.cast<std::string>()); }},
-    {"policy_plugin", [](session_options& o, const py::handle& v) { o.policy_plugin = v.cast<std::string>(); }},
-    {"split_along", [](session_options& o, const py::handle& v) { o.split_along = v.cast<int>(); }},
-    {"devices", [](session_options& o, const py::handle& v) { o.devices = texts(v); }},
-    {"strategy", [](session_options& o,
+    {"policy",
+     [](given_session& o, const py::handle& v) {
+       if (py::isinstance<py::str>(v))
+         o.policy = value_of(policy_words, "policy", v.cast<std::string>());
+       else
+         o.policy_plugin = (o.own = own_policy_of(v))->handle();
+     }},
+    {"policy_plugin", [](given_session& o, const py::handle& v) { o.policy_plugin = v.cast<std::string>(); }},
+    {"split_along", [](given_session& o, const py::handle& v) { o.split_along = v.cast<int>(); }},
+    {"devices", [](given_session& o, const py::handle& v) { o.devices = texts(v); }},
+    {"strategy", [](given_session& o,
                     const py::handle& v) { o.strategy = value_of(strategy_words, "strategy", v.cast<std::string>()); }},
-    {"strategy_plugin", [](session_options& o, const py::handle& v) { o.strategy_plugin = v.cast<std::string>(); }},
-    {"micro_batch", [](session_options& o, const py::handle& v) { o.stream.micro_batch = v.cast<int64_t>(); }},
-    {"depth", [](session_options& o, const py::handle& v) { o.stream.depth = v.cast<size_t>(); }},
+    {"strategy_plugin", [](given_session& o, const py::handle& v) { o.strategy_plugin = v.cast<std::string>(); }},
+    {"micro_batch", [](given_session& o, const py::handle& v) { o.stream.micro_batch = v.cast<int64_t>(); }},
+    {"depth", [](given_session& o, const py::handle& v) { o.stream.depth = v.cast<size_t>(); }},
     {"schedule",
-     [](session_options& o, const py::handle& v) {
+     [](given_session& o, const py::handle& v) {
        o.stream.schedule = value_of(schedule_words, "schedule", v.cast<std::string>());
      }},
-    {"shares", [](session_options& o,
+    {"shares", [](given_session& o,
                   const py::handle& v) { o.stream.shares = value_of(share_words, "shares", v.cast<std::string>()); }},
-    {"max_batch", [](session_options& o, const py::handle& v) { o.stream.max_batch = v.cast<int64_t>(); }},
-    {"max_delay", [](session_options& o, const py::handle& v) { o.stream.max_delay = microseconds_of(v); }},
-    {"queue_limit", [](session_options& o, const py::handle& v) { o.stream.queue_limit = v.cast<size_t>(); }},
-    {"ordered", [](session_options& o, const py::handle& v) { o.stream.ordered = v.cast<bool>(); }},
-    {"goal", [](session_options& o,
+    {"max_batch", [](given_session& o, const py::handle& v) { o.stream.max_batch = v.cast<int64_t>(); }},
+    {"max_delay", [](given_session& o, const py::handle& v) { o.stream.max_delay = microseconds_of(v); }},
+    {"queue_limit", [](given_session& o, const py::handle& v) { o.stream.queue_limit = v.cast<size_t>(); }},
+    {"ordered", [](given_session& o, const py::handle& v) { o.stream.ordered = v.cast<bool>(); }},
+    {"goal", [](given_session& o,
                 const py::handle& v) { o.choice.goal = value_of(objective_words, "goal", v.cast<std::string>()); }},
-    {"max_devices", [](session_options& o, const py::handle& v) { o.choice.max_devices = v.cast<size_t>(); }},
-    {"max_memory", [](session_options& o, const py::handle& v) { o.choice.max_memory = v.cast<int64_t>(); }},
-    {"max_latency", [](session_options& o, const py::handle& v) { o.choice.max_latency = microseconds_of(v); }},
-    {"pins", [](session_options& o, const py::handle& v) { o.pins = pins_of(v); }},
-    {"plan_file", [](session_options& o, const py::handle& v) { o.plan_file = v.cast<std::string>(); }},
-    {"fuse", [](session_options& o, const py::handle& v) { o.fuse = v.cast<bool>(); }},
+    {"max_devices", [](given_session& o, const py::handle& v) { o.choice.max_devices = v.cast<size_t>(); }},
+    {"max_memory", [](given_session& o, const py::handle& v) { o.choice.max_memory = v.cast<int64_t>(); }},
+    {"max_latency", [](given_session& o, const py::handle& v) { o.choice.max_latency = microseconds_of(v); }},
+    {"pins", [](given_session& o, const py::handle& v) { o.pins = pins_of(v); }},
+    {"plan_file", [](given_session& o, const py::handle& v) { o.plan_file = v.cast<std::string>(); }},
+    {"fuse", [](given_session& o, const py::handle& v) { o.fuse = v.cast<bool>(); }},
     {"precision",
-     [](session_options& o, const py::handle& v) {
+     [](given_session& o, const py::handle& v) {
        o.precision = value_of(precision_words, "precision", v.cast<std::string>());
      }},
-    {"outputs", [](session_options& o, const py::handle& v) { o.outputs = texts(v); }},
-    {"dims", [](session_options& o, const py::handle& v) { o.dims = v.cast<bindings>(); }},
+    {"outputs", [](given_session& o, const py::handle& v) { o.outputs = texts(v); }},
+    {"dims", [](given_session& o, const py::handle& v) { o.dims = v.cast<bindings>(); }},
+};
+
+std::vector<simulated_loss> losses_of(const py::handle& v) {
+  std::vector<simulated_loss> all;
+  for (auto& [device, at_ms, back_ms] : v.cast<std::vector<std::tuple<std::string, double, double>>>())
+    all.push_back({device, at_ms, back_ms});
+  return all;
+}
+
+std::vector<simulated_speed> speeds_of(const py::handle& v) {
+  std::vector<simulated_speed> all;
+  for (auto& [device, at_ms, percent] : v.cast<std::vector<std::tuple<std::string, double, double>>>())
+    all.push_back({device, at_ms, percent});
+  return all;
+}
+
+using simulation_row = option<given_simulation>;
+constexpr simulation_row simulation_rows[] = {
+    {"cluster", [](given_simulation& o, const py::handle& v) { o.cluster_text = v.cast<std::string>(); }},
+    {"profile_file", [](given_simulation& o, const py::handle& v) { o.profile_file = v.cast<std::string>(); }},
+    {"session",
+     [](given_simulation& o, const py::handle& v) {
+       const given_session session = session_options_of(py::reinterpret_borrow<py::dict>(v));
+       o.session = session;
+       o.own = session.own;
+     }},
+    {"task_seconds", [](given_simulation& o, const py::handle& v) { o.task_seconds = v.cast<std::vector<double>>(); }},
+    {"requests", [](given_simulation& o, const py::handle& v) { o.requests = v.cast<size_t>(); }},
+    {"warm_up", [](given_simulation& o, const py::handle& v) { o.warm_up = v.cast<size_t>(); }},
+    {"in_flight", [](given_simulation& o, const py::handle& v) { o.arrivals.in_flight = v.cast<size_t>(); }},
+    {"per_second",
+     [](given_simulation& o, const py::handle& v) {
+       o.arrivals.how = arrivals::process::poisson;
+       o.arrivals.per_second = v.cast<double>();
+     }},
+    {"times_s",
+     [](given_simulation& o, const py::handle& v) {
+       o.arrivals.how = arrivals::process::listed;
+       o.arrivals.times_s = v.cast<std::vector<double>>();
+     }},
+    {"losses", [](given_simulation& o, const py::handle& v) { o.losses = losses_of(v); }},
+    {"speeds", [](given_simulation& o, const py::handle& v) { o.speeds = speeds_of(v); }},
+    {"noise", [](given_simulation& o, const py::handle& v) { o.noise = v.cast<double>(); }},
+    {"seed", [](given_simulation& o, const py::handle& v) { o.seed = v.cast<uint64_t>(); }},
 };
 
 } // namespace
+
+given_simulation simulation_options_of(const py::dict& given) {
+  return options_of(simulation_rows, "a simulation", given);
+}
 
 engine_options engine_options_of(const py::dict& given) {
   return options_of(engine_rows, "an engine", given);
 }
 
-session_options session_options_of(const py::dict& given) {
+given_session session_options_of(const py::dict& given) {
   return options_of(session_rows, "a session", given);
 }
 

@@ -4,15 +4,26 @@
 #include <pybind11/pybind11.h>
 
 #include "troupe/options.hpp"
+#include "troupe/own_policy.hpp"
 #include "troupe/results.hpp"
+#include "troupe/simulation.hpp"
 
 namespace troupe::python {
 
 namespace py = pybind11;
 
+/// Options, and the function of Python that is their policy: it must be known by its handle until a model is loaded.
+struct given_session : session_options {
+  std::shared_ptr<const own_policy> own;
+};
+struct given_simulation : simulation_options {
+  std::shared_ptr<const own_policy> own;
+};
+
 /// Throw `errc::invalid_argument` for names and words that are not known, listing those that are.
 engine_options engine_options_of(const py::dict& given);
-session_options session_options_of(const py::dict& given);
+given_session session_options_of(const py::dict& given);
+given_simulation simulation_options_of(const py::dict& given);
 
 /// Returns seconds as milliseconds, more than none for what is more than none. Throws `errc::invalid_argument` for
 /// negative ones.

@@ -6,7 +6,10 @@
 #include "troupe/inspect.hpp"
 #include "troupe/monitor.hpp"
 
+#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
+
+#include <algorithm>
 
 namespace troupe::python {
 namespace {
@@ -142,10 +145,6 @@ value fetch(const shared_bound& bound, const std::string& output) {
   return {.host = bound.state->fetch(output)};
 }
 
-struct shared_trace {
-  std::shared_ptr<const run_trace> trace;
-};
-
 py::list findings_of(const shared_trace& t) {
   py::list all;
   for (const finding& f : find_bottlenecks(*t.trace))
@@ -153,6 +152,26 @@ py::list findings_of(const shared_trace& t) {
                         py::arg("where") = f.where, py::arg("what") = f.what, py::arg("lost") = f.lost,
                         py::arg("advice") = f.advice, py::arg("gain") = f.gain));
   return all;
+}
+
+/// Returns what devices did as columns: kind (0: a node, 1: a value came, 2: one left), name, device, bytes, begin and
+/// end in seconds.
+py::tuple work_rows(const shared_trace& t) {
+  const std::vector<traced_work> all = work_of(*t.trace);
+  const auto column = [&]<class T>(T (*of)(const traced_work&)) {
+    py::array_t<T> values(static_cast<py::ssize_t>(all.size()));
+    std::transform(all.begin(), all.end(), values.mutable_data(), of);
+    return values;
+  };
+  py::list names, devices;
+  for (const traced_work& w : all) {
+    names.append(w.name);
+    devices.append(w.device);
+  }
+  return py::make_tuple(column(+[](const traced_work& w) { return static_cast<uint8_t>(w.kind); }), names, devices,
+                        column(+[](const traced_work& w) { return w.bytes; }),
+                        column(+[](const traced_work& w) { return w.begin_s; }),
+                        column(+[](const traced_work& w) { return w.end_s; }));
 }
 
 void bind_results(py::module_& module) {
@@ -163,6 +182,7 @@ void bind_results(py::module_& module) {
   py::class_<shared_trace>(module, "Trace")
       .def("json", [](const shared_trace& t) { return to_chrome_json(*t.trace); })
       .def("html", [](const shared_trace& t) { return to_html(*t.trace); })
+      .def("work", &work_rows)
       .def("findings", &findings_of);
   py::class_<shared_result>(module, "Result")
       .def("arrays", &shared_result::arrays)

@@ -42,6 +42,11 @@ private:
   std::optional<std::set<std::string>> shared_; // guarded by mutex_
 };
 
+/// What happened in a run.
+struct shared_trace {
+  std::shared_ptr<const run_trace> trace;
+};
+
 /// Adds classes Session, BoundSession, Result, Trace and Stop to the module.
 void bind_session(py::module_& module);
 /// Adds class Engine to the module.

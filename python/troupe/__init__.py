@@ -4,7 +4,8 @@ Two doors to the same engine:
 
 - onnxruntime's names, so that `import troupe as onnxruntime` is the only change of a script: `InferenceSession`,
   `SessionOptions`, `RunOptions`, `OrtValue`, `IOBinding`, `get_available_providers` …
-- troupe's own words, which say more: `Engine`, `Session`, `BoundSession`, plans, strategies, other hosts.
+- troupe's own words, which say more: `Engine`, `Session`, `BoundSession`, plans, strategies, other hosts; placement
+  policies as functions (`@policy`), which `troupe.experiments` simulates.
 
 >>> import troupe
 >>> session = troupe.InferenceSession("model.onnx", providers=["vulkan:0", "cpu"])
@@ -46,6 +47,7 @@ from troupe._options import (
     set_default_logger_verbosity,
     set_seed,
 )
+from troupe._policy import Policy, Problem, policy
 from troupe._progress import show_progress
 from troupe._values import ModelMetadata, NodeArg, OrtDevice, OrtMemType, OrtValue, SparseTensor
 
@@ -54,8 +56,8 @@ __version__ = _core.version
 __all__ = [
     "BoundSession", "Engine", "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding",
     "InferenceSession", "ModelMetadata", "NodeArg", "OrtDevice", "OrtMemType", "OrtValue", "Outputs", "Pending", "Plan",
-    "Rows", "RunOptions", "Session", "SessionOptions", "SparseTensor", "Table", "Trace", "capi", "close_engines",
-    "copy_counters", "disable_telemetry_events", "enable_telemetry_events", "errors", "get_all_providers",
-    "get_available_providers", "get_build_info", "get_device", "get_version_string", "set_default_logger_severity",
-    "set_default_logger_verbosity", "set_seed", "show_progress",
+    "Policy", "Problem", "Rows", "RunOptions", "Session", "SessionOptions", "SparseTensor", "Table", "Trace", "capi",
+    "close_engines", "copy_counters", "disable_telemetry_events", "enable_telemetry_events", "errors",
+    "get_all_providers", "get_available_providers", "get_build_info", "get_device", "get_version_string", "policy",
+    "set_default_logger_severity", "set_default_logger_verbosity", "set_seed", "show_progress",
 ]  # fmt: skip

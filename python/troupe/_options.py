@@ -130,7 +130,7 @@ class SessionOptions:
     profile_file_prefix: str
     use_deterministic_compute: bool
     _dims: Dict[str, int]
-    _entries: Dict[str, str]
+    _entries: Dict[str, Any]
 
     def __init__(self) -> None:
         state: Dict[str, Any] = {name: value for name, (value, _) in {**_FIXED, **_HINTS}.items()}
@@ -164,14 +164,16 @@ class SessionOptions:
         """Refused: denotations of dims are not read."""
         _refuse("add_free_dimension_override_by_denotation", "use add_free_dimension_override_by_name")
 
-    def add_session_config_entry(self, key: str, value: str) -> None:
-        """Sets one of troupe's own options ("troupe.policy" …, see above), or one of onnxruntime's that is a hint."""
+    def add_session_config_entry(self, key: str, value: Any) -> None:
+        """Sets one of troupe's own options ("troupe.policy" …, see above), or one of onnxruntime's that is a hint.
+        Values
+        are text; a policy may be a `@troupe.policy`."""
         name = key[len("troupe.") :] if key.startswith("troupe.") else ""
         if name not in _KEYS:
             _accept_entry(key, str(value), "; there are " + ", ".join("troupe." + k for k in sorted(_KEYS)))
-        self._entries[key] = str(value)
+        self._entries[key] = value if name == "policy" and callable(value) else str(value)
 
-    def get_session_config_entry(self, key: str) -> str:
+    def get_session_config_entry(self, key: str) -> Any:
         """Returns what was set; raises `errors.InvalidArgument` for what was not."""
         if key not in self._entries:
             raise InvalidArgument(f"configuration entry '{key}' was not set")
