@@ -70,13 +70,12 @@ kept_step keep_step(const std::vector<output_binding>& pairs, const named_tensor
   return kept;
 }
 
-/// Returns the options of a run within what is left of its time.
-run_options left_of(const run_options& options, std::chrono::steady_clock::time_point start) {
-  run_options left = options;
+/// Returns what is left of a run's time; zero: it has no limit.
+std::chrono::milliseconds left_of(std::chrono::milliseconds timeout, std::chrono::steady_clock::time_point start) {
+  if (timeout.count() <= 0)
+    return timeout;
   const auto taken = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
-  if (left.timeout.count() > 0)
-    left.timeout = std::max(left.timeout - taken, std::chrono::milliseconds(1));
-  return left;
+  return std::max(timeout - taken, std::chrono::milliseconds(1));
 }
 
 bound_state state_of(const model& m, std::vector<output_binding> pairs, const bind_options& options) {
@@ -93,7 +92,7 @@ struct bound_session::state {
       : model(std::move(s)), values(state_of(*model.state_->model, std::move(pairs), options)) {}
 
   /// Takes a step; if a device with the state is lost, first those again that are lost with it.
-  run_result step(named_tensors inputs, const run_options& options);
+  run_result step(named_tensors inputs, run_options options);
   /// Takes steps again that the caller has taken and the state has lost.
   void catch_up(const run_options& limits);
   /// After `loss`: goes back to the last copy, if values are lost; the steps since are owed then. Throws `loss` if no
@@ -181,7 +180,7 @@ run_result bound_session::state::take(named_tensors inputs, run_options options,
   return result;
 }
 
-run_result bound_session::state::step(named_tensors inputs, const run_options& options) {
+run_result bound_session::state::step(named_tensors inputs, run_options options) {
   const auto start = std::chrono::steady_clock::now();
   collect_copy();
   // A run that is given all bound inputs does not depend on lost values.
@@ -189,11 +188,15 @@ run_result bound_session::state::step(named_tensors inputs, const run_options& o
   kept_step kept;
   if (values.log().keeps_steps())
     kept = keep_step(values.pairs(), inputs, options.device_inputs, begins, values.log().most_step_bytes());
+  const auto timeout = options.timeout;
   for (bool first = true;; first = false)
     try {
-      if (!begins && owed > 0)
-        catch_up(left_of(options, start));
-      run_result result = take(first ? std::move(inputs) : kept.inputs, left_of(options, start), &kept);
+      if (!begins && owed > 0) {
+        options.timeout = left_of(timeout, start);
+        catch_up(options);
+      }
+      options.timeout = left_of(timeout, start);
+      run_result result = take(first ? std::move(inputs) : kept.inputs, options, &kept);
       result.stats.repeated_steps = std::exchange(repeated_, 0);
       return result;
     } catch (const state_rolled_back&) {
@@ -256,7 +259,7 @@ bound_session::bound_session(session model, std::vector<output_binding> pairs, c
 
 run_result bound_session::run(named_tensors inputs, run_options options) {
   const std::lock_guard one(state_->running);
-  return state_->step(std::move(inputs), options);
+  return state_->step(std::move(inputs), std::move(options));
 }
 
 tensor bound_session::fetch(const std::string& output) const {
