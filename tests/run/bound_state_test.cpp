@@ -343,6 +343,7 @@ TEST_CASE("copies for steps that are kept are due when these are full, and forge
   CHECK(s.step() == 3);
   CHECK(s.can_repeat());
   CHECK(s.log().at(4).inputs.size() == 1);
+  CHECK_FALSE(s.log().reaches(3));
   s.forget_later_steps();
   CHECK(s.can_repeat()); // there is nothing to repeat
   s.begin(made(1), {}, kept());

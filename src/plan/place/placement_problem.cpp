@@ -247,8 +247,8 @@ void placement_problem::follow_annotations() {
     pinned_.assign(node_count(), no_device);
   for (node_id n = 0; n < static_cast<node_id>(node_count()); ++n) {
     const node_annotation* a = annotation_of(c, program_, program_.nodes[n]);
-    const auto stated = a && pinned_[n] == no_device ? stated_device(c, *a) : std::nullopt;
-    if (stated && allows(n, *stated))
+    const auto stated = a ? stated_device(c, *a) : std::nullopt;
+    if (stated && allows(n, *stated)) // a pin of the caller's allows no other device
       pinned_[n] = *stated;
   }
   if (options_.policy == placement_policy::single)
