@@ -61,7 +61,7 @@ kept_step keep_step(const std::vector<output_binding>& pairs, const named_tensor
   for (const auto& [name, value] : inputs)
     if (is_kept(name)) {
       if ((most -= value.bytes()) < 0)
-        return {.is_left_out = true};
+        return {.inputs = inputs, .is_left_out = true}; // for this call alone
       kept.inputs.emplace(name, copied(value));
     }
   for (const auto& [name, value] : device_inputs)

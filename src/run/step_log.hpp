@@ -21,7 +21,7 @@ struct kept_step {
   named_tensors inputs; // copies: callers may change theirs after the step
   named_device_tensors device_inputs;
   std::vector<output_sample> answers;
-  bool is_left_out = false; // it is given too much to be kept: nothing of it is here
+  bool is_left_out = false; // it is given too much to be kept
 
   int64_t bytes() const;
 };

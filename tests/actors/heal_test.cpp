@@ -144,6 +144,22 @@ TEST_CASE("a step that is given much is not kept, and those after it are", "[act
   CHECK(same(sum.fetch("next"), filled(large, 6)));
 }
 
+TEST_CASE("a step that is given much goes on after the steps before it are repeated", "[actors][B7][C11]") {
+  graph_builder b;
+  const value_id x = b.input("x", {3}), state = b.input("state", {3}), much = b.input("much", {dim::symbol("n")});
+  const value_id next = b.op("Add", {state, x}, {}, "next");
+  b.g.outputs = {next, b.op("Neg", {next}, {}, "y"), b.op("Neg", {much}, {}, "z")};
+  engine e(engine_of({reference("d"), reference("spare")}));
+  bound_session sum = e.load(b.g).bind({{"next", "state"}});
+  sum.run({{"x", filled(three, 1)}, {"much", filled({1}, 1)}, {"state", filled(three, 0)}});
+  sum.run({{"x", filled(three, 2)}, {"much", filled({1}, 1)}});
+  lose(e, "d");
+  const run_result r = sum.run({{"x", filled(three, 3)}, {"much", filled({300'000}, 5)}}); // more than 1 MiB
+  CHECK(r.stats.repeated_steps == 2);
+  CHECK(is_answer(r, 3));
+  CHECK(same(r.outputs.at("z"), filled({300'000}, -5)));
+}
+
 TEST_CASE("a copy that cannot be made for the session's own use is not the caller's error", "[actors][B7][C11]") {
   engine e(engine_of({reference("d", {.fail_fetches = true})}));
   bound_session sum = summing(e, {.heal_bytes = 50});
