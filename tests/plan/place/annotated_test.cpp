@@ -25,8 +25,8 @@ graph chain() {
   return g;
 }
 
-std::shared_ptr<const graph> annotated(graph g, device_configuration c) {
-  g.annotations = std::make_shared<const model_annotations>(model_annotations{{std::move(c)}, {1, 2}});
+std::shared_ptr<const graph> annotated(graph g, device_configuration c, hash128 key = {1, 2}) {
+  g.annotations = std::make_shared<const model_annotations>(model_annotations{{std::move(c)}, key});
   return std::make_shared<const graph>(std::move(g));
 }
 
@@ -89,7 +89,9 @@ TEST_CASE("annotations are part of a plan's key", "[plan][annotations]") {
   device_configuration c{.name = "pair", .count = 2};
   c.add({.device = 1}, "n0", {});
   const auto bare = std::make_shared<const graph>(chain());
-  CHECK_FALSE(make_plan(annotated(chain(), c), cpus(2), {})->key == make_plan(bare, cpus(2), {})->key);
+  const auto key_of = [](const std::shared_ptr<const graph>& g) { return make_plan(g, cpus(2), {})->key; };
+  CHECK_FALSE(key_of(annotated(chain(), c)) == key_of(bare));
+  CHECK_FALSE(key_of(annotated(chain(), c)) == key_of(annotated(chain(), c, {3, 4})));
 }
 
 TEST_CASE("a plan of any policy is found again from its own annotations", "[plan][annotations]") {
