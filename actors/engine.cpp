@@ -6,6 +6,7 @@
 #include "base/elapsed.hpp"
 #include "base/guard.hpp"
 #include "loader/onnx_loader.hpp"
+#include "plan/device_summary.hpp"
 
 namespace troupe {
 
@@ -32,12 +33,7 @@ engine& engine::operator=(engine&&) noexcept = default;
 std::vector<device_summary> engine::devices() const {
   std::vector<device_summary> all;
   for (const device_info& d : device_infos(*this))
-    all.push_back({.name = d.name,
-                   .kind = std::string(to_string(d.kind)),
-                   .description = d.description,
-                   .memory_bytes = d.memory_bytes,
-                   .total_bytes = d.total_bytes,
-                   .fallback = d.fallback});
+    all.push_back(summary_of(d));
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include "cli/progress_text.hpp"
 
 #include "base/printable.hpp"
+#include "graph/made_up_dims.hpp"
 #include "loader/onnx_loader.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/place/policy_library.hpp"
@@ -81,15 +82,7 @@ void bind_from(const value_info& declared, const tensor& given, bindings& dims) 
 shape made_up_dims(const value_info& declared, bindings& dims) {
   if (!declared.dims)
     fail(errc::invalid_input, "input '{}' has no shape in the model: give it with --input", declared.name);
-  shape out;
-  for (const dim& d : *declared.dims) {
-    std::vector<std::string> symbols;
-    d.collect_symbols(symbols);
-    for (const auto& symbol : symbols)
-      dims.try_emplace(symbol, 1);
-    out.push_back(d.evaluate(dims));
-  }
-  return out;
+  return dims_or_ones(*declared.dims, dims);
 }
 
 /// Output names may hold '/' and the like.

@@ -1,12 +1,12 @@
 #include "cost/profile_file.hpp"
 
+#include "base/text_file.hpp"
 #include "base/user_files.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <unordered_set>
 
 namespace troupe {
@@ -15,7 +15,7 @@ namespace {
 using json = nlohmann::json; // sorted objects: members of ordered ones take quadratic time to read
 
 constexpr int file_version = 1;
-constexpr std::streamoff max_file_bytes = 1 << 26; // some forty devices with all the nodes that are kept of one
+constexpr int64_t max_file_bytes = 1 << 26; // some forty devices with all the nodes that are kept of one
 constexpr double max_field_seconds = 100;
 
 /// A field of `device_profile` by name. Speeds are above 0; times may be 0.
@@ -302,15 +302,7 @@ loaded_profiles load_profiles(const std::filesystem::path& path) {
   if (path.empty() || !std::filesystem::exists(path, ignored))
     return {};
   try {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-    if (size < 0 || size > max_file_bytes)
-      fail(errc::io, "it cannot be read, or is larger than {} bytes", max_file_bytes);
-    std::string text(static_cast<size_t>(size), '\0');
-    file.seekg(0);
-    if (!file.read(text.data(), size))
-      fail(errc::io, "it cannot be read");
-    return {read_profiles(text), {}};
+    return {read_profiles(read_text(path, max_file_bytes, "it")), {}};
   } catch (const std::exception& e) {
     return {{}, fmt::format("'{}' is not used: {}", path.string(), e.what())};
   }

@@ -146,6 +146,21 @@ void read_node(std::string_view annotation, const node_names& names, std::vector
   of->add(std::move(read), names.name, names.outputs);
 }
 
+/// GraphProto.
+void read_nodes(std::string_view graph, std::vector<device_configuration>& all, hasher& h) {
+  for (wire_reader at(graph); at.next();) {
+    if (at.field != graph_node)
+      continue;
+    for (wire_reader of(at.text); of.next();)
+      if (of.field == node_configurations) {
+        const node_names names = names_of(at.text);
+        read_node(of.text, names, all);
+        h.add(names.name);
+        h.add(of.text);
+      }
+  }
+}
+
 /// DeviceConfigurationProto.
 device_configuration read_configuration(std::string_view configuration) {
   device_configuration read;
@@ -164,12 +179,6 @@ device_configuration read_configuration(std::string_view configuration) {
 }
 
 // -- writing
-
-void put_varint(std::string& to, uint64_t value) {
-  for (; value >= 0x80; value >>= 7)
-    to.push_back(static_cast<char>(value | 0x80));
-  to.push_back(static_cast<char>(value));
-}
 
 std::string number_field(uint64_t field, int64_t value) {
   std::string made;
@@ -230,6 +239,7 @@ bool agree(const node_annotation* a, const node_annotation* b) {
 std::vector<const node_annotation*> annotations_of(const std::vector<node_names>& nodes,
                                                    const device_configuration& of) {
   std::vector<const node_annotation*> found;
+  found.reserve(nodes.size());
   for (const node_names& n : nodes)
     found.push_back(of.find(n.name, n.outputs));
   std::unordered_map<std::string, const node_annotation*> of_reader; // by tensor; null: they differ
@@ -320,21 +330,13 @@ std::shared_ptr<const model_annotations> read_annotations(std::string_view model
   for (wire_reader at(model); at.next();)
     if (at.field == model_configuration) {
       read->configurations.push_back(read_configuration(at.text));
-      h.add(std::string(at.text));
+      h.add(at.text);
     }
   if (read->configurations.empty())
     return nullptr;
   for (wire_reader at(model); at.next();)
     if (at.field == model_graph)
-      for (wire_reader of(at.text); of.next();)
-        if (of.field == graph_node)
-          for (wire_reader field(of.text); field.next();)
-            if (field.field == node_configurations) {
-              const node_names names = names_of(of.text);
-              read_node(field.text, names, read->configurations);
-              h.add(names.name);
-              h.add(std::string(field.text));
-            }
+      read_nodes(at.text, read->configurations, h);
   std::erase_if(read->configurations, [](const device_configuration& c) { return c.nodes.empty(); });
   read->key = h.digest();
   return read->configurations.empty() ? nullptr : read;

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/limits.hpp"
+#include "loader/wire_reader.hpp"
 
 #include <array>
 #include <bit>
@@ -109,12 +110,6 @@ private:
     malformed(start, "an overlong number");
   }
 
-  void put_varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7)
-      result_.message.push_back(static_cast<char>(value | 0x80));
-    result_.message.push_back(static_cast<char>(value));
-  }
-
   void put_range(size_t begin, size_t end) {
     if (end - begin > max_stripped_bytes - std::min(result_.message.size(), max_stripped_bytes))
       fail(errc::unsupported,
@@ -176,8 +171,8 @@ void scanner::delimited(message_kind kind, uint64_t tag, size_t field_begin, siz
     case action::take_out: {
       const uint64_t index = result_.blobs.size();
       result_.blobs.push_back({begin, end - begin});
-      put_varint(tag);
-      put_varint(sizeof index);
+      put_varint(result_.message, tag);
+      put_varint(result_.message, sizeof index);
       result_.message.append(reinterpret_cast<const char*>(&index), sizeof index);
     }
   }
@@ -185,7 +180,7 @@ void scanner::delimited(message_kind kind, uint64_t tag, size_t field_begin, siz
 
 void scanner::nested(uint64_t tag, message_kind child, size_t begin, size_t end, int depth) {
   count(child);
-  put_varint(tag);
+  put_varint(result_.message, tag);
   const size_t length_at = result_.message.size();
   result_.message.append(padded_length_bytes, '\0');
   message(child, begin, end, depth + 1);

@@ -1,13 +1,12 @@
 #include "schedules/graph_file.hpp"
 
 #include "base/error.hpp"
-
-#include <fstream>
+#include "base/text_file.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr std::streamoff max_graph_bytes = 1 << 30;
+constexpr int64_t max_graph_bytes = 1 << 30;
 
 /// Returns the text from its first character on that is neither a space nor in a comment of DOT or STG.
 std::string_view beginning_of(std::string_view text) {
@@ -39,14 +38,7 @@ task_graph parse_graph(std::string_view text, const std::string& name) {
 }
 
 task_graph read_graph_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-  if (size < 0 || size > max_graph_bytes)
-    fail(errc::io, "the task graph '{}' cannot be read, or is larger than {} bytes", path.string(), max_graph_bytes);
-  std::string text(static_cast<size_t>(size), '\0');
-  file.seekg(0);
-  if (!file.read(text.data(), size))
-    fail(errc::io, "the task graph '{}' cannot be read", path.string());
+  const std::string text = read_text(path, max_graph_bytes, fmt::format("the task graph '{}'", path.string()));
   try {
     return parse_graph(text, path.stem().string());
   } catch (const error& e) {

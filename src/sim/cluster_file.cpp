@@ -1,10 +1,10 @@
 #include "base/json_reader.hpp"
+#include "base/text_file.hpp"
 #include "sim/cluster.hpp"
 
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <fstream>
 #include <set>
 
 namespace troupe::sim {
@@ -13,7 +13,7 @@ namespace {
 using json = nlohmann::json;
 
 constexpr int cluster_version = 1;
-constexpr std::streamoff max_cluster_bytes = 1 << 26;
+constexpr int64_t max_cluster_bytes = 1 << 26;
 constexpr double least_speed = 1, most_speed = 1e21, most_seconds = 100;
 
 /// A whole number of `gpu_features` by name, or a flag.
@@ -283,14 +283,7 @@ cluster parse_cluster(std::string_view text, std::span<const measured_profile> k
 }
 
 cluster read_cluster(const std::filesystem::path& path, std::span<const measured_profile> known) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-  if (size < 0 || size > max_cluster_bytes)
-    fail(errc::io, "'{}' cannot be read, or is larger than {} bytes", path.string(), max_cluster_bytes);
-  std::string text(static_cast<size_t>(size), '\0');
-  file.seekg(0);
-  if (!file.read(text.data(), size))
-    fail(errc::io, "'{}' cannot be read", path.string());
+  const std::string text = read_text(path, max_cluster_bytes, fmt::format("'{}'", path.string()));
   try {
     return parse_cluster(text, known);
   } catch (const error& e) {

@@ -2,8 +2,10 @@
 
 #include "base/elapsed.hpp"
 #include "base/quantile.hpp"
+#include "graph/made_up_dims.hpp"
 #include "loader/onnx_loader.hpp"
 #include "plan/device_facts.hpp"
+#include "plan/device_summary.hpp"
 #include "sim/arrival_times.hpp"
 #include "sim/bounds.hpp"
 #include "sim/records.hpp"
@@ -63,15 +65,7 @@ named_tensors completed(named_tensors given, std::span<const value_info> declare
       continue;
     if (!input.dims)
       fail(errc::invalid_input, "input '{}' has no shape in the model: give it", input.name);
-    shape out;
-    for (const dim& d : *input.dims) {
-      std::vector<std::string> symbols;
-      d.collect_symbols(symbols);
-      for (const std::string& symbol : symbols)
-        dims.try_emplace(symbol, 1);
-      out.push_back(d.evaluate(dims));
-    }
-    given.emplace(input.name, values.zeros(input.type, std::move(out)));
+    given.emplace(input.name, values.zeros(input.type, dims_or_ones(*input.dims, dims)));
   }
   return given;
 }
@@ -185,13 +179,10 @@ namespace troupe {
 std::vector<device_summary> cluster_devices(const simulation_options& options) {
   sim::check_cluster(options);
   std::vector<device_summary> all;
-  for (const device_info& d : sim::cluster_of(options).devices)
-    all.push_back({.name = d.name,
-                   .kind = std::string(to_string(d.kind)),
-                   .description = d.description,
-                   .memory_bytes = d.memory_bytes,
-                   .total_bytes = d.memory_bytes,
-                   .fallback = d.fallback});
+  for (const device_info& d : sim::cluster_of(options).devices) {
+    all.push_back(summary_of(d));
+    all.back().total_bytes = d.memory_bytes; // a cluster says how much plans may use
+  }
   return all;
 }
 

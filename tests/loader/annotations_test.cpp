@@ -24,10 +24,6 @@ std::string text(int field, const std::string& content) {
   return static_cast<char>(field << 3 | 2) + number(0, static_cast<int64_t>(content.size())).substr(1) + content;
 }
 
-void add_field(google::protobuf::Message& message, int field, const std::string& content) {
-  message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(field, content);
-}
-
 void add_configuration(onnx::ModelProto& m, const std::string& name, int64_t count,
                        const std::vector<std::string>& devices = {}) {
   std::string made = text(1, name) + number(2, count);

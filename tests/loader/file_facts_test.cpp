@@ -7,14 +7,6 @@ using namespace troupe;
 using namespace troupe::test;
 using Catch::Contains;
 
-namespace {
-
-void add_field(google::protobuf::Message& message, int number, const std::string& content) {
-  message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(number, content);
-}
-
-} // namespace
-
 TEST_CASE("device configurations in bodies are reported as ignored, and training", "[loader]") {
   const scratch_folder folder;
   auto m = relu_model();

@@ -99,8 +99,7 @@ TEST_CASE("attributes of a call reach the function's nodes", "[loader]") {
     fallback.set_type(onnx::AttributeProto::FLOAT);
     fallback.set_f(0.5f);
     constexpr int attribute_proto_field = 11; // newer than the message classes of Debian 12
-    f.GetReflection()->MutableUnknownFields(&f)->AddLengthDelimited(attribute_proto_field,
-                                                                    fallback.SerializeAsString());
+    add_field(f, attribute_proto_field, fallback.SerializeAsString());
     CHECK(load(m).nodes[0].attrs.real("alpha") == 0.5f);
   }
 }

@@ -32,6 +32,11 @@ inline void set_tensor_type(onnx::ValueInfoProto& info, const std::string& name,
   return *n;
 }
 
+/// Adds a field that the installed classes do not know.
+inline void add_field(google::protobuf::Message& message, int number, const std::string& content) {
+  message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(number, content);
+}
+
 /// A tensor of floats in raw_data.
 inline onnx::TensorProto raw_floats(const std::string& name, std::vector<int64_t> dims,
                                     const std::vector<float>& values) {

@@ -82,7 +82,7 @@ TEST_CASE("a wrong workflow is refused with its place", "[schedules][formats][ho
   refused(with(wf_1_5, "\"1.5\"", "\"1.3\""), "schemaVersion: version '1.3' is not known; 1.4 and 1.5 are");
   refused(with(wf_1_5, R"("parents": ["a", "b"])", R"("parents": ["a", "d"])"),
           "workflow.specification.tasks[0].parents[1]: there is no task 'd'");
-  refused(with(wf_1_5, R"("parents": [])", R"("parents": ["c"])"), "tasks wait for each other: ");
+  refused(with(wf_1_5, R"("parents": [])", R"("parents": ["c"])"), "tasks wait for each other: a, b, c");
   refused(with(wf_1_5, R"("parents": [])", R"("parents": ["a"])"),
           "tasks[1].parents[0]: the task 'a' waits for itself");
   refused(with(wf_1_5, R"("id": "b", "parents")", R"("id": "a", "parents")"), "there are two tasks 'a'");
@@ -136,7 +136,7 @@ TEST_CASE("a wrong graph of DOT is refused with its line", "[schedules][formats]
   refused("digraph {\n a [label=<b>] }", "line 2: names in HTML are not read");
   refused("digraph {\n a -> \"b }", "line 2: the name that begins there has no end");
   refused("digraph { /* a }", "line 1: the comment that begins there has no end");
-  refused("digraph {\n a -> b -> a }", "tasks wait for each other: ");
+  refused("digraph {\n a -> b -> a }", "tasks wait for each other: b, a");
   refused("digraph {\n a -> a }", "line 2: the task 'a' waits for itself");
   refused("digraph { a } b", "there is something after the graph");
   refused("digraph " + std::string(1000, '{'), "more than 64 braces");

@@ -12,6 +12,7 @@
 #include "actors/engine_access.hpp"
 #include "bench/models.hpp"
 #include "device/null_device.hpp"
+#include "graph/made_up_dims.hpp"
 #include "ops/op.hpp"
 #include "plan/plan.hpp"
 #include "vulkan/device_choice.hpp"
@@ -57,12 +58,8 @@ sized_model parse(const std::string& text) {
 
 /// Adds the kernels of a model's first segment, those of its bodies not. Dims that are not given are 1.
 void add_kernels(const session& model, bindings dims, std::set<pipeline_key>& keys) {
-  std::vector<std::string> symbols;
   for (const value_info& input : model.inputs())
-    for (const dim& d : *input.dims)
-      d.collect_symbols(symbols);
-  for (const std::string& symbol : symbols)
-    dims.try_emplace(symbol, 1);
+    dims_or_ones(*input.dims, dims);
   const bound_plan_ptr bound = bound_plan_of(model, bench::plain_inputs(model, dims));
   const plan& p = *bound->source;
   for (const chunk& c : p.chunks) {
