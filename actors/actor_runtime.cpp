@@ -52,8 +52,8 @@ struct abandoned_system {
 } // namespace
 
 actor_runtime::actor_runtime(const engine_options& options, const engine_hooks& hooks)
-    : options_(checked(options)), config_(make_config(options)), system_(std::make_unique<caf::actor_system>(*config_)),
-      host_(std::make_unique<host>(*system_)) {
+    : options_(checked(options)), make_network_(hooks.make_network), config_(make_config(options)),
+      system_(std::make_unique<caf::actor_system>(*config_)), host_(std::make_unique<host>(*system_)) {
   const forgotten_logger behind;
   try {
     open_all(hooks);
@@ -77,7 +77,7 @@ void actor_runtime::add_host(const host_address& host, const std::vector<std::st
   {
     const std::lock_guard lock(connecting_);
     if (!hosts_)
-      hosts_ = std::make_unique<remote_hosts>(*this, options_.credentials);
+      hosts_ = std::make_unique<remote_hosts>(*this, make_network_(options_.credentials));
   }
   hosts_->add(host, wanted);
 }

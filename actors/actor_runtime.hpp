@@ -66,6 +66,7 @@ private:
   void announce(const std::vector<device_handle>& joined);
 
   engine_options options_;
+  const network_maker make_network_;
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;
   std::unique_ptr<host> host_;

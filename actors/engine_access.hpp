@@ -2,6 +2,7 @@
 // plans, and devices with all that planning knows about them. Not installed.
 #pragma once
 
+#include "actors/network.hpp"
 #include "cost/profile_file.hpp"
 #include "device/device.hpp"
 #include "launch/kernel_choices.hpp"
@@ -19,6 +20,8 @@ struct engine_hooks {
   bool gpu_validation = false;
   /// Devices that the caller makes, opened after the named ones; their `info().name` must be unique.
   std::vector<device_factory> custom_devices;
+  /// Makes the way to other hosts.
+  actors::network_maker make_network = actors::make_tcp_network;
 };
 
 /// Opens an engine's devices. Throws what the constructor of `engine` throws.

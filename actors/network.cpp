@@ -33,7 +33,7 @@ channel open_channel(const std::string& host, uint16_t port, const tls_context& 
 
 } // namespace
 
-struct network::state {
+struct tcp_network::state {
   /// A host that was called. Its links share one connection: CAF loses messages if a node has several to another, of
   /// which it drops all but one.
   struct called_host {
@@ -50,12 +50,16 @@ struct network::state {
   std::unique_ptr<gate> at; // last: it uses the rest
 };
 
-network::network(const host_credentials& who) : state_(std::make_unique<state>()) {
+std::unique_ptr<network> make_tcp_network(const host_credentials& who) {
+  return std::make_unique<tcp_network>(who);
+}
+
+tcp_network::tcp_network(const host_credentials& who) : state_(std::make_unique<state>()) {
   state_->who = who;
   state_->tls = make_tls_context(who);
 }
 
-network::~network() {
+tcp_network::~tcp_network() {
   // First: it hands connections to the node.
   state_->at.reset();
   if (state_->door)
@@ -63,7 +67,7 @@ network::~network() {
   state_->door = nullptr;
 }
 
-uint16_t network::listen(const std::string& host, uint16_t port, link_acceptor accept) {
+uint16_t tcp_network::listen(const std::string& host, uint16_t port, link_acceptor accept) {
   state& s = *state_;
   expects(!s.at, "network::listen was called before");
   auto [socket, bound] = listen_at(host, port);
@@ -77,8 +81,8 @@ uint16_t network::listen(const std::string& host, uint16_t port, link_acceptor a
   return bound;
 }
 
-opened_link network::connect(const std::string& host, uint16_t port, remote::frame hello,
-                             std::chrono::milliseconds timeout) {
+opened_link tcp_network::connect(const std::string& host, uint16_t port, remote::frame hello,
+                                 std::chrono::milliseconds timeout) {
   const auto end = std::chrono::steady_clock::now() + timeout;
   const std::string where = endpoint_text(host, port);
   std::shared_ptr<state::called_host> called;
@@ -104,7 +108,7 @@ opened_link network::connect(const std::string& host, uint16_t port, remote::fra
   return n.enter(door, std::move(hello), where, end);
 }
 
-bool network::exposes(const std::string& host) const {
+bool tcp_network::exposes(const std::string& host) const {
   return state_->who.insecure && !is_loopback(host);
 }
 

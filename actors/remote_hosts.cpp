@@ -39,9 +39,9 @@ std::function<bool(const device_info&)> is_of(const remote::host_client& client)
 
 } // namespace
 
-remote_hosts::remote_hosts(actor_runtime& runtime, const host_credentials& who)
-    : runtime_(runtime), offers_(std::make_shared<remote::outbox>(maker_in(runtime.devices().blocks()))), network_(who),
-      calling_([this] { call_again(); }) {}
+remote_hosts::remote_hosts(actor_runtime& runtime, std::unique_ptr<network> links)
+    : runtime_(runtime), offers_(std::make_shared<remote::outbox>(maker_in(runtime.devices().blocks()))),
+      network_(std::move(links)), calling_([this] { call_again(); }) {}
 
 remote_hosts::~remote_hosts() {
   std::vector<known_host> hosts;
@@ -119,7 +119,7 @@ remote::host_activity remote_hosts::activity(const std::string& name) const {
 
 void remote_hosts::connect(const host_address& host, const std::vector<std::string>& wanted,
                            std::chrono::milliseconds timeout) {
-  opened_link opened = network_.connect(
+  opened_link opened = network_->connect(
       host.host, host.port, remote::encode(remote::hello{.version = TROUPE_VERSION, .name = own_name()}), timeout);
   remote::message answer = remote::decode(opened.welcome);
   auto* greeting = std::get_if<remote::welcome>(&answer);

@@ -17,8 +17,8 @@ class actor_runtime;
 /// See the top of this file. Thread-safe.
 class remote_hosts {
 public:
-  /// `runtime` lives longer. Throws `errc::invalid_argument` if the host_credentials cannot be used.
-  remote_hosts(actor_runtime& runtime, const host_credentials& who);
+  /// `runtime` lives longer.
+  remote_hosts(actor_runtime& runtime, std::unique_ptr<network> links);
   /// Ends all links.
   ~remote_hosts();
   remote_hosts(const remote_hosts&) = delete;
@@ -58,8 +58,8 @@ private:
   std::condition_variable wake_;
   bool closing_ = false;
   std::vector<known_host> hosts_;
-  network network_;     // ends before what its handlers use
-  std::thread calling_; // last: it uses all of the above
+  std::unique_ptr<network> network_; // ends before what its handlers use
+  std::thread calling_;              // last: it uses all of the above
 };
 
 } // namespace troupe::actors

@@ -9,6 +9,7 @@ namespace troupe::actors {
 
 struct worker_options {
   engine_options devices; // which are lent, with how much memory
+  engine_hooks hooks;
   host_credentials who;
   std::string host = "0.0.0.0";
   uint16_t port = 0; // any free one
@@ -27,6 +28,7 @@ public:
   uint16_t port() const { return port_; }
   std::vector<device_info> devices() const;
   size_t sessions() const { return service_->sessions(); }
+  const remote::host_service& service() const { return *service_; }
   /// Whether what goes over the network may be read and changed by others.
   bool is_exposed() const { return exposed_; }
 
@@ -38,7 +40,7 @@ private:
 
   worker_options options_;
   actor_runtime runtime_;
-  network network_;
+  std::unique_ptr<network> network_;
   std::shared_ptr<remote::host_service> service_;
   bool exposed_ = false;
   uint16_t port_ = 0;

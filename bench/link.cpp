@@ -78,7 +78,7 @@ private:
     changed_.wait(lock, [&] { return answers_ >= answers; });
   }
 
-  network far_, near_;
+  tcp_network far_, near_;
   remote::link_ptr link_;
   std::mutex mutex_;
   std::condition_variable changed_;

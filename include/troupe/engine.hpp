@@ -45,7 +45,8 @@ public:
   /// Connects to a worker, as `engine_options::hosts` does: its devices join, for sessions that are open too. If its
   /// link ends, they are lost, and runs on them are done again on the devices left; if it can be reached again, its
   /// devices join again. Throws `errc::invalid_argument` for a malformed or taken name or for credentials that cannot
-  /// be used, `errc::io` and `errc::timeout`, saying why, if it cannot be reached or refuses.
+  /// be used, `errc::io` and `errc::timeout`, saying why, if it cannot be reached or refuses, and `errc::device_lost`
+  /// if it is lost while its devices join.
   void add_host(const std::string& host);
 
   /// Returns what is known of the other hosts.

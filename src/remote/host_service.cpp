@@ -129,4 +129,11 @@ size_t host_service::sessions() const {
   return book_->sessions.size();
 }
 
+int64_t host_service::held_bytes() const {
+  int64_t bytes = shared_->room->held();
+  for (const auto& ledger : shared_->memory)
+    bytes += ledger->used();
+  return bytes;
+}
+
 } // namespace troupe::remote

@@ -94,6 +94,8 @@ public:
   size_t sessions() const;
   /// Returns how many values and weights are on offer to sessions and peers.
   size_t offered() const { return shared_->offers.size(); }
+  /// Returns how many bytes sessions hold of what devices lend, and of the room for values.
+  int64_t held_bytes() const;
 
 private:
   /// Links may end when the service has ended: they know this.

@@ -25,4 +25,9 @@ held_memory value_room::share::hold(int64_t bytes) {
   return {room_.get(), give_back}; // gives back, too, if the handle cannot be made
 }
 
+int64_t value_room::held() {
+  const std::lock_guard lock(mutex_);
+  return held_;
+}
+
 } // namespace troupe::remote

@@ -33,6 +33,9 @@ public:
     const std::shared_ptr<int64_t> held_ = std::make_shared<int64_t>(0); // guarded by the room's mutex
   };
 
+  /// Returns how many bytes all sessions hold.
+  int64_t held();
+
 private:
   const int64_t bytes_;
   std::mutex mutex_; // guards the rest

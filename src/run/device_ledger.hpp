@@ -50,6 +50,8 @@ public:
   /// Leaves the queue.
   told withdraw(account a);
 
+  /// Returns how many bytes all accounts hold.
+  int64_t used() const { return used_; }
   bool waits(account a) const;
   bool somebody_waits() const { return !queue_.empty(); }
   /// If another account waits and `a` holds something: returns how many bytes that one lacks.

@@ -88,6 +88,11 @@ void shared_ledger::claim(int64_t bytes) {
   });
 }
 
+int64_t shared_ledger::used() {
+  const std::lock_guard lock(mutex_);
+  return ledger_.used();
+}
+
 std::unique_ptr<ledger_account> shared_ledger::open(std::function<void()> notify) {
   const std::lock_guard lock(mutex_);
   const device_ledger::account id = ledger_.open();

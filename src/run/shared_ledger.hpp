@@ -26,6 +26,9 @@ public:
   /// are given back, they are waited for as a session is that waits. 0: they lack none any more.
   void claim(int64_t bytes);
 
+  /// Returns how many bytes all accounts hold.
+  int64_t used();
+
 private:
   friend class shared_account;
 

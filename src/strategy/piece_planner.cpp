@@ -1,6 +1,9 @@
 #include "strategy/piece_planner.hpp"
 
+#include "base/error.hpp"
+
 #include <algorithm>
+#include <numeric>
 
 namespace troupe {
 
@@ -78,6 +81,7 @@ bool piece_planner::start_on(size_t replica, bool of_shared_too, run_time now) {
 void piece_planner::make_shares(const waiting_rows& of, run_time now) {
   waiting_rows part = of;
   const std::vector<int64_t> shares = dispatcher_.share(part.rows, now);
+  expects(std::accumulate(shares.begin(), shares.end(), int64_t{0}) == of.rows, "a request's shares have all its rows");
   queue_.take(of, part.rows);
   part.use = row_use::whole;
   for (size_t r = 0; r < shares.size(); ++r) {

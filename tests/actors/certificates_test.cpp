@@ -32,7 +32,7 @@ TEST_CASE("certificates: one CA for all, keys for their owner alone, nothing ove
   const certificate_folder keys({"a", "10.0.0.7", "::1"});
   for (const char* name : {"ca", "a", "10.0.0.7", "::1"})
     CHECK(is_private(keys.file(std::string(name) + ".key")));
-  CHECK_NOTHROW(actors::network(keys.of("10.0.0.7")));
+  CHECK_NOTHROW(actors::tcp_network(keys.of("10.0.0.7")));
   const std::string ca = content_of(keys.file("ca.crt")), a = content_of(keys.file("a.crt"));
 
   const auto again = thrown_by([&] { actors::make_certificates({.folder = keys.path(), .names = {"b", "a"}}); });
@@ -43,8 +43,8 @@ TEST_CASE("certificates: one CA for all, keys for their owner alone, nothing ove
   CHECK(content_of(keys.file("a.crt")) != a);
   CHECK(content_of(keys.file("ca.crt")) == ca);
   CHECK(is_private(keys.file("a.key")));
-  CHECK_NOTHROW(actors::network(keys.of("a")));
-  CHECK_NOTHROW(actors::network(keys.of("b")));
+  CHECK_NOTHROW(actors::tcp_network(keys.of("a")));
+  CHECK_NOTHROW(actors::tcp_network(keys.of("b")));
 }
 
 TEST_CASE("certificates: keys that others may read are refused, their folder is private", "[actors][network]") {
@@ -55,7 +55,7 @@ TEST_CASE("certificates: keys that others may read are refused, their folder is 
   CHECK((std::filesystem::status(fresh).permissions() & perms::mask) == perms::owner_all);
   for (const perms more : {perms::others_read, perms::group_write}) {
     std::filesystem::permissions(keys.file("a.key"), perms::owner_read | perms::owner_write | more);
-    const error refused = thrown_by([&] { actors::network(keys.of("a")); });
+    const error refused = thrown_by([&] { actors::tcp_network(keys.of("a")); });
     CHECK(refused.code() == errc::invalid_argument);
     CHECK_THAT(refused.what(), Contains("a.key") && Contains("chmod 600"));
   }
@@ -89,7 +89,7 @@ TEST_CASE("certificates: troupe keys makes them and says how to use them", "[act
   CHECK_THAT(made.output,
              Contains("--tls-cert") && Contains("small.key") && Contains("worker --listen") && Contains("7 days"));
   CHECK_NOTHROW(
-      actors::network({keys.file("cluster/big.crt"), keys.file("cluster/big.key"), keys.file("cluster/ca.crt")}));
+      actors::tcp_network({keys.file("cluster/big.crt"), keys.file("cluster/big.key"), keys.file("cluster/ca.crt")}));
   const command_result again = run_command("keys " + folder + " big", true);
   CHECK(again.status == 2);
   CHECK_THAT(again.output, Contains("--force"));

@@ -2,15 +2,12 @@
 // device.
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
-#include "support/direct_evaluation.hpp"
 #include "support/fault_device.hpp"
+#include "support/random_models.hpp"
 #include "support/reference_device.hpp"
-#include "support/small_models.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
-#include <random>
 #include <thread>
 
 using namespace std::chrono_literals;
@@ -19,53 +16,8 @@ using namespace troupe::test;
 
 namespace {
 
-using random = std::mt19937_64;
-
-/// Of matrices: four devices have a part each.
-constexpr int64_t size = 16;
 const session_options by_nodes{.policy = placement_policy::round_robin};
 const session_options by_parts{.policy = placement_policy::split, .split_along = -1};
-
-size_t below(random& r, size_t limit) {
-  return std::uniform_int_distribution<size_t>(0, limit - 1)(r);
-}
-
-/// A random DAG of float operators with one to three outputs.
-graph random_model(random& r) {
-  graph_builder b;
-  std::vector<value_id> values{b.input("x", {size, size}), b.input("y", {size, size})};
-  const size_t count = 3 + below(r, 18);
-  for (size_t i = 0; i < count; ++i) {
-    const value_id a = values[below(r, values.size())], c = values[below(r, values.size())];
-    switch (below(r, 3)) {
-      case 0: values.push_back(b.op("Sigmoid", {a})); break;
-      case 1: values.push_back(b.op("Relu", {a})); break;
-      default: values.push_back(b.op("Sigmoid", {b.op("MatMul", {a, c})})); break; // products stay small
-    }
-  }
-  for (size_t i = 0; i < std::min<size_t>(values.size() - 2, 1 + below(r, 3)); ++i)
-    b.output(values[values.size() - 1 - i]);
-  return b.g;
-}
-
-named_tensors random_inputs(random& r) {
-  named_tensors inputs;
-  for (const char* name : {"x", "y"}) {
-    tensor t(dtype::float32, {size, size});
-    std::generate_n(t.mutable_data<float>(), t.size(), [&] { return std::uniform_real_distribution<float>(-2, 2)(r); });
-    inputs[name] = t;
-  }
-  return inputs;
-}
-
-/// Whether outputs are the same, bit by bit; sums of parts, which are added in another order, within `tolerance`.
-bool equal(const named_tensors& a, const named_tensors& b, double tolerance) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const auto& p, const auto& q) {
-    return p.first == q.first && p.second.dims() == q.second.dims() &&
-           std::ranges::equal(p.second.template values<float>(), q.second.template values<float>(),
-                              [&](float x, float y) { return std::abs(x - y) <= tolerance; });
-  });
-}
 
 /// How a device behaves in one test.
 struct trouble {
@@ -74,7 +26,7 @@ struct trouble {
   bool healthy = true; // it completes everything
 };
 
-trouble random_trouble(random& r) {
+trouble random_trouble(random_source& r) {
   trouble t;
   const uint64_t at = below(r, 8);
   switch (below(r, 10)) {
@@ -125,7 +77,7 @@ outcome judge_error(const error& e, const std::vector<trouble>& troubles) {
 
 /// One run on troubled devices; the result or the error is checked.
 outcome troubled_run(uint64_t seed, session_options how) {
-  random r(seed);
+  random_source r(seed);
   const graph model = random_model(r);
   const named_tensors inputs = random_inputs(r);
   std::vector<trouble> troubles(2 + below(r, 3));

@@ -79,7 +79,7 @@ TEST_CASE("door: an error that somebody sends it does not close it", "[actors][n
 
 TEST_CASE("network: a process has so many links to a host, and no more", "[actors][network]") {
   echo_host host({.insecure = true});
-  network net({.insecure = true}), other({.insecure = true});
+  tcp_network net({.insecure = true}), other({.insecure = true});
   std::vector<remote::link_ptr> links;
   for (size_t i = 0; i < actors::node_limits::links; ++i)
     links.push_back(call(net, host.port()).link);

@@ -275,14 +275,14 @@ TEST_CASE("network: who calls the door again and again loses its connection, and
   const certificate_folder keys({"worker", "session", "member"});
   std::promise<void> go_on;
   const std::shared_future<void> may_answer = go_on.get_future().share();
-  network host(keys.of("worker"));
+  tcp_network host(keys.of("worker"));
   const uint16_t port = host.listen("127.0.0.1", 0, [=](const frame& hello, const remote::link_ptr& link) {
     if (hello.empty()) // the member's: the door is busy meanwhile
       may_answer.wait_for(20s);
     link->receive({[link](frame f) { link->send(std::move(f)); }, [](const std::string&) {}});
     return text_frame("welcome");
   });
-  network net(keys.of("session"));
+  tcp_network net(keys.of("session"));
   const opened_link opened = call(net, port);
   inbox in(opened.link);
   hostile_line line(port, actors::make_tls_context(keys.of("member")));
@@ -311,7 +311,7 @@ TEST_CASE("network: who calls the door again and again loses its connection, and
 TEST_CASE("network: a member that talks nonsense loses its connection and harms nobody", "[actors][network]") {
   const certificate_folder keys({"worker", "session", "member"});
   echo_host host(keys.of("worker"));
-  network net(keys.of("session"));
+  tcp_network net(keys.of("session"));
   const opened_link opened = call(net, host.port());
   inbox in(opened.link);
   const actors::tls_context member = actors::make_tls_context(keys.of("member"));

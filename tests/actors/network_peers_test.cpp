@@ -109,7 +109,7 @@ TEST_CASE("network: a process that listens", "[.]") {
 
 TEST_CASE("network: a process that is killed or hangs is told", "[actors][network]") {
   const certificate_folder keys({"worker", "session"});
-  network net(keys.of("session"));
+  tcp_network net(keys.of("session"));
   const bool hangs = GENERATE(false, true);
   const worker_process worker(keys);
   const opened_link opened = call(net, worker.port());
@@ -132,7 +132,7 @@ TEST_CASE("network: a caller without a certificate of the CA stays out, and an h
           "[actors][network]") {
   const certificate_folder keys({"worker", "session"}), others({"session"});
   echo_host host(keys.of("worker"));
-  network net(keys.of("session")), rogue(others.of("session")), plain({.insecure = true});
+  tcp_network net(keys.of("session")), rogue(others.of("session")), plain({.insecure = true});
   const opened_link opened = call(net, host.port());
   inbox in(opened.link);
 
@@ -146,7 +146,7 @@ TEST_CASE("network: a caller without a certificate of the CA stays out, and an h
   fclose(own);
   fclose(both);
   half.ca = others.file("both.crt");
-  network untrusted(half);
+  tcp_network untrusted(half);
   CHECK_THAT(problem_of(untrusted, host.port()), Contains("it does not accept our certificate"));
   CHECK(stays_out_without_certificate(host.port()));
   CHECK_THAT(problem_of(plain, host.port()), Contains("expects TLS"));
@@ -161,7 +161,7 @@ TEST_CASE("network: a caller without a certificate of the CA stays out, and an h
 TEST_CASE("network: strangers are limited in number and patience", "[actors][network]") {
   const certificate_folder keys({"worker", "session"});
   echo_host host(keys.of("worker"));
-  network net(keys.of("session"));
+  tcp_network net(keys.of("session"));
   const opened_link opened = call(net, host.port());
   inbox in(opened.link);
   std::vector<actors::file_descriptor> silent;
@@ -203,7 +203,7 @@ TEST_CASE("network: host_credentials that no host would accept are errors at onc
   const certificate_folder keys({"worker", "session"}), others({"worker"}), expired({"old"}, -3);
   const auto problem = [](const host_credentials& c) -> std::string {
     try {
-      const network made(c);
+      const tcp_network made(c);
       return "";
     } catch (const error& e) {
       return e.code() == errc::invalid_argument ? e.what() : "another code";
@@ -225,8 +225,8 @@ TEST_CASE("network: host_credentials that no host would accept are errors at onc
   c = keys.of("worker");
   c.insecure = true;
   CHECK_THAT(problem(c), Contains("--insecure"));
-  CHECK_FALSE(network({.insecure = true}).exposes("127.0.0.1"));
-  CHECK_FALSE(network({.insecure = true}).exposes("::1"));
-  CHECK(network({.insecure = true}).exposes("10.1.2.3"));
-  CHECK_FALSE(network(keys.of("worker")).exposes("10.1.2.3"));
+  CHECK_FALSE(tcp_network({.insecure = true}).exposes("127.0.0.1"));
+  CHECK_FALSE(tcp_network({.insecure = true}).exposes("::1"));
+  CHECK(tcp_network({.insecure = true}).exposes("10.1.2.3"));
+  CHECK_FALSE(tcp_network(keys.of("worker")).exposes("10.1.2.3"));
 }

@@ -11,7 +11,7 @@ TEST_CASE("network: frames of all sizes go both ways in order", "[actors][networ
   const bool insecure = GENERATE(false, true);
   const host_credentials plain{.insecure = true};
   echo_host host(insecure ? plain : keys.of("worker"));
-  network net(insecure ? plain : keys.of("session"));
+  tcp_network net(insecure ? plain : keys.of("session"));
   const opened_link opened = call(net, host.port());
   CHECK(text_of(opened.welcome) == "hello me");
   inbox in(opened.link);
@@ -34,7 +34,7 @@ TEST_CASE("network: frames of all sizes go both ways in order", "[actors][networ
 
 TEST_CASE("network: frames that were sent before a close arrive before the end", "[actors][network]") {
   const certificate_folder keys({"worker", "session"});
-  network a(keys.of("worker")), b(keys.of("session"));
+  tcp_network a(keys.of("worker")), b(keys.of("session"));
   remote::link_ptr far;
   const uint16_t port = a.listen("127.0.0.1", 0, [&](const frame&, const remote::link_ptr& link) {
     far = link;
@@ -57,7 +57,7 @@ TEST_CASE("network: frames that were sent before a close arrive before the end",
 TEST_CASE("network: a host has several links, and refuses in its own words", "[actors][network]") {
   const certificate_folder keys({"worker", "session"});
   echo_host host(keys.of("worker"));
-  network net(keys.of("session"));
+  tcp_network net(keys.of("session"));
   CHECK_THAT(problem_of(net, host.port(), "nobody"), Contains("nobody is not welcome"));
   const opened_link first = call(net, host.port(), "a"), second = call(net, host.port(), "b");
   inbox in_first(first.link);
@@ -75,7 +75,7 @@ TEST_CASE("network: a host has several links, and refuses in its own words", "[a
 TEST_CASE("network: many call at once", "[actors][network]") {
   const certificate_folder keys({"worker", "session"});
   echo_host host(keys.of("worker"));
-  network net(keys.of("session")), other(keys.of("session"));
+  tcp_network net(keys.of("session")), other(keys.of("session"));
   std::vector<std::thread> callers;
   std::atomic<int> answered = 0;
   for (int i = 0; i < 8; ++i)
@@ -109,7 +109,7 @@ TEST_CASE("network: two hosts call each other at once", "[actors][network]") {
 TEST_CASE("network: the end of a host is told at once", "[actors][network]") {
   const certificate_folder keys({"worker", "session"});
   auto host = std::make_unique<echo_host>(keys.of("worker"));
-  network net(keys.of("session"));
+  tcp_network net(keys.of("session"));
   const opened_link opened = call(net, host->port());
   inbox in(opened.link);
   opened.link->send(text_frame("x"));

@@ -47,8 +47,12 @@ void fault_device::submit(chunk_work work, chunk_done done) {
   dead_ = dead_ || index >= script_.die_at;
   if (dead_)
     return done({.code = errc::device_lost, .message = "the device died on order"});
-  if (index == script_.fail_at)
+  if (index == script_.fail_at) {
+    failed_ = work.execution;
     return done({.code = errc::device_failed, .message = "the chunk failed on order"});
+  }
+  if (work.execution == failed_) // sent before the answer: what it reads was never made
+    return done({.code = errc::cancelled, .message = "dropped: an earlier chunk failed on order"});
   inner_->submit(std::move(work), std::move(done));
 }
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace troupe {
@@ -75,6 +76,7 @@ private:
   const fault_script script_;
   uint64_t submitted_ = 0;
   bool dead_ = false;
+  std::optional<execution_id> failed_; // the execution of the chunk that failed
 
   std::mutex mutex_; // guards delayed_, closing_
   std::condition_variable changed_;

@@ -13,6 +13,7 @@ namespace troupe::test {
 
 using namespace std::chrono_literals;
 using actors::network;
+using actors::tcp_network;
 using actors::opened_link;
 using remote::frame;
 
@@ -92,7 +93,7 @@ public:
   network& net() { return network_; }
 
 private:
-  network network_;
+  tcp_network network_;
   uint16_t port_ = 0;
 };
 
