@@ -52,10 +52,11 @@ struct peers::state : std::enable_shared_from_this<peers::state> {
     std::deque<wish> wishes; // for a link
     bool is_called = false;  // or will be
   };
-  /// One to be called, not before `at`.
+  /// One to be called, not before `at`, or to be asked again.
   struct call {
     std::string address;
     clock::time_point at;
+    std::optional<wish> refused; // what it did not have
   };
 
   state(peer_connector c, std::chrono::milliseconds p) : connect(std::move(c)), patience(p) {}
@@ -63,7 +64,7 @@ struct peers::state : std::enable_shared_from_this<peers::state> {
   void add(const std::string& address, wish w);
   void want_link(const std::string& address, peer& p);
   void call_peers();
-  std::optional<std::string> next_call(std::unique_lock<std::mutex>& lock);
+  std::optional<call> next_call(std::unique_lock<std::mutex>& lock);
   void give_up(const std::string& address, const failure& why);
   void use(const std::string& address, const link_ptr& connection);
   bool make_room(line_ptr& closing);
@@ -78,7 +79,7 @@ struct peers::state : std::enable_shared_from_this<peers::state> {
   std::condition_variable wake;
   bool closed = false;
   std::map<std::string, peer> all; // that have a link, or of which something is wished
-  std::deque<call> first, again;   // those that could not be reached come after all others
+  std::deque<call> first, again;   // those that could not be reached, or refused, come after all others
   std::vector<std::thread> callers;
   size_t idle = 0; // of the callers
 };
@@ -141,19 +142,23 @@ void peers::state::want_link(const std::string& address, peer& p) {
   if (first.size() >= idle && callers.size() < most_callers)
     callers.emplace_back([self = shared_from_this()] { self->call_peers(); });
   p.is_called = true;
-  first.push_back({address, {}});
+  first.push_back({address, {}, {}});
   wake.notify_all();
 }
 
 void peers::state::call_peers() {
   for (;;) {
-    std::string address;
+    std::optional<call> next;
     {
       std::unique_lock lock(mutex);
-      auto next = next_call(lock);
-      if (!next)
-        return;
-      address = std::move(*next);
+      next = next_call(lock);
+    }
+    if (!next)
+      return;
+    const std::string& address = next->address;
+    if (next->refused) {
+      add(address, std::move(*next->refused));
+      continue;
     }
     link_ptr connection;
     const failure why = capture([&] { connection = connect(address); });
@@ -164,10 +169,10 @@ void peers::state::call_peers() {
   }
 }
 
-/// Waits for a peer that is to be called; nullopt: none any more.
-std::optional<std::string> peers::state::next_call(std::unique_lock<std::mutex>& lock) {
+/// Waits for a peer that is to be called or asked; nullopt: none any more.
+std::optional<peers::state::call> peers::state::next_call(std::unique_lock<std::mutex>& lock) {
   ++idle;
-  std::optional<std::string> next;
+  std::optional<call> next;
   while (!closed && !next) {
     std::deque<call>& from = first.empty() ? again : first;
     if (from.empty()) {
@@ -175,7 +180,7 @@ std::optional<std::string> peers::state::next_call(std::unique_lock<std::mutex>&
     } else if (const clock::time_point at = from.front().at; at > clock::now()) {
       wake.wait_until(lock, at); // a copy: it is read after the wait, when another caller may have taken the front
     } else {
-      next = std::move(from.front().address);
+      next = std::move(from.front());
       from.pop_front();
     }
   }
@@ -198,7 +203,7 @@ void peers::state::give_up(const std::string& address, const failure& why) {
     if (wishes.empty())
       all.erase(found);
     else
-      again.push_back({address, clock::now() + attempt_pause});
+      again.push_back({address, clock::now() + attempt_pause, {}});
     wake.notify_all();
   }
   for (const wish& w : hopeless)
@@ -290,11 +295,19 @@ void peers::state::ask(const std::string& address, const line_ptr& over, wish w)
   const tensor blob = w.blob;
   const hash128 key = w.key;
   over->puller.pull(key, blob, [self = shared_from_this(), address, over, w = std::move(w)](const failure& why) {
+    const bool is_patient = why.failed() && clock::now() < w.until;
     {
       const std::lock_guard lock(self->mutex);
       --over->pulls;
+      // The process that had it may be gone, and another one be there under its address. Then the session hears of it,
+      // too, and stops the chunk that waits: an answer of ours that came first would end the run instead.
+      if (is_patient && why.code == errc::device_failed && !self->closed) {
+        self->again.push_back({address, clock::now() + attempt_pause, w});
+        self->wake.notify_all();
+        return;
+      }
     }
-    if (why.failed() && why.code == errc::device_lost && clock::now() < w.until)
+    if (is_patient && why.code == errc::device_lost)
       self->add(address, w); // over a new link
     else
       w.done(why.failed() ? failure{why.code, fmt::format("{} does not give what it keeps: {}", address, why.message)}
@@ -326,10 +339,15 @@ void peers::state::close() {
     else
       caller.join();
   std::map<std::string, peer> last;
+  std::deque<call> refused;
   {
     const std::lock_guard lock(mutex);
     last.swap(all);
+    refused.swap(again);
   }
+  for (const call& each : refused)
+    if (each.refused)
+      each.refused->done(ending());
   for (auto& [address, p] : last) {
     if (p.link) {
       p.link->connection->close();

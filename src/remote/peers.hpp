@@ -5,9 +5,9 @@
 // number of links is limited: a link without pulls, or one that has brought nothing for as long as a peer may be away,
 // is closed to make room for another.
 //
-// A peer that cannot be reached is tried for a while before the pull fails: if it is gone, the session finds out by
-// itself, stops the chunks that wait here, and runs them elsewhere; an answer of ours that came first would end the run
-// instead.
+// A peer that cannot be reached, or does not have what it should, is tried for a while before the pull fails: if it is
+// gone, and perhaps another process is there in its place, the session finds out by itself, stops the chunks that wait
+// here, and runs them elsewhere; an answer of ours that came first would end the run instead.
 #pragma once
 
 #include "remote/values.hpp"

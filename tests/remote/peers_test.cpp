@@ -68,6 +68,13 @@ std::future<failure> pull(peers& from, const std::string& address, const tensor&
   return ended->get_future();
 }
 
+/// The same for what nothing else has.
+std::future<failure> pull_kept(peers& from, const tensor& blob) {
+  auto ended = std::make_shared<std::promise<failure>>();
+  from.pull("there:1", the_key, blob, [ended](const failure& why) { ended->set_value(why); });
+  return ended->get_future();
+}
+
 } // namespace
 
 TEST_CASE("peers that cannot be reached cost few threads, and keep nobody from one that can", "[remote][D2]") {
@@ -93,4 +100,29 @@ TEST_CASE("peers that cannot be reached cost few threads, and keep nobody from o
   CHECK(at.most() == 32);
   all.close();
   CHECK(pull(all, "there:1", blob).get().code == errc::cancelled);
+}
+
+TEST_CASE("a peer that does not have what it should is asked again, as long as one may be away", "[remote][D2][C11]") {
+  street at;
+  peers all([&](const std::string& address) { return at.call(address); }, 500ms);
+  tensor blob(dtype::uint8, {4});
+  const auto begin = std::chrono::steady_clock::now();
+  const failure why = pull_kept(all, blob).get();
+  CHECK(why.code == errc::io);
+  CHECK_THAT(why.message, Catch::Contains("there:1 does not give what it keeps"));
+  CHECK(std::chrono::steady_clock::now() - begin >= 500ms);
+  // Nor is what can be had elsewhere waited for.
+  CHECK(pull(all, "there:1", blob).get().code == errc::device_failed);
+
+  std::future<failure> later = pull_kept(all, blob);
+  tensor kept(dtype::uint8, {4});
+  std::fill_n(kept.mutable_data<uint8_t>(), 4, uint8_t{7});
+  at.offers().offer(the_key, kept);
+  CHECK_FALSE(later.get().failed());
+  CHECK(blob.values<uint8_t>()[3] == 7);
+  at.offers().withdraw(the_key);
+
+  std::future<failure> last = pull_kept(all, blob);
+  all.close();
+  CHECK(last.get().code == errc::cancelled);
 }

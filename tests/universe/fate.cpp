@@ -46,8 +46,10 @@ void world::make_troubles() {
     }
     site& gone = sites_[below(random_, sites_.size())];
     if (!gone.worker) {
-      if (below(random_, 3) == 0)
+      if (below(random_, 3) == 0) {
+        gone.await_end(); // it has the files mapped
         damage_weights(gone);
+      }
       tale_.tell("{} begins again", gone.name);
       open_worker(gone);
     }
@@ -77,7 +79,7 @@ void world::note(const std::string& what, const site& at) {
   tale_.count(fmt::format("{}: {}", what, activity_at(at)));
 }
 
-/// A device of this process is lost, and perhaps comes back. The first of a home stays.
+/// A device of a home is lost, and perhaps another one joins. The first of a home stays.
 void world::replace_device(home& at) {
   if (rules_.home_devices < 2)
     return;
@@ -90,9 +92,10 @@ void world::replace_device(home& at) {
   std::this_thread::sleep_for(up_to(random_, 20));
   if (below(random_, 2) == 0)
     return;
-  tale_.tell("{} gets {} back", at.name, name);
-  // It may have been back already.
-  capture([&] { add_devices(*at.lives, {device_of(name, script_of(false))}); });
+  const std::string other = fmt::format("j{}", ++joined_);
+  tale_.tell("{} gets {}", at.name, other);
+  tale_.count("device joined");
+  add_devices(*at.lives, {device_of(other, script_of(false))});
 }
 
 void world::kill(site& at) {
@@ -100,7 +103,8 @@ void world::kill(site& at) {
   note("kill", at);
   excuses_.lost_devices = true;
   internet_.kill(at.name);
-  enders_.emplace_back([gone = std::move(at.worker)]() mutable { gone = nullptr; });
+  at.await_end();
+  at.killed = std::thread([gone = std::move(at.worker)]() mutable { gone = nullptr; });
 }
 
 void world::drain(site& at) {

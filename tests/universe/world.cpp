@@ -124,10 +124,10 @@ void world::play() {
   for (const auto& latch : latches_)
     latch->release();
   check_nothing_is_left();
-  for (site& at : sites_)
+  for (site& at : sites_) {
     at.worker = nullptr;
-  for (std::thread& t : enders_)
-    t.join();
+    at.await_end();
+  }
 }
 
 } // namespace troupe::universe

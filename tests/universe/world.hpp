@@ -14,6 +14,7 @@
 #include <array>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 namespace troupe::universe {
 
@@ -68,6 +69,13 @@ struct site {
   std::filesystem::path weights;
   std::unique_ptr<actors::worker> worker; // null while its process is gone
   bool may_hang = false;                  // a device may never answer: what it reads is held until it does
+  std::thread killed = {};                // ends the worker that was killed last
+
+  /// Waits until nothing of a killed process is left. A real one is gone at once.
+  void await_end() {
+    if (killed.joinable())
+      killed.join();
+  }
 };
 
 /// See the top of this file.
@@ -121,7 +129,7 @@ private:
   std::vector<site> sites_;
   std::vector<home> homes_;
   excuses excuses_;
-  std::vector<std::thread> enders_; // of workers that were killed
+  size_t joined_ = 0; // devices, so far
   std::vector<std::shared_ptr<hang_latch>> latches_;
 };
 
