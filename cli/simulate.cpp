@@ -111,7 +111,9 @@ void add_simulate(CLI::App& app) {
       "graph:NAME[,PARAMETER=VALUE…], e.g. graph:cholesky,tiles=8, or one of a file: graph:FILE "
       "(WfFormat, STG, DOT)");
   command->option_defaults()->group("Options");
-  command->add_option("--cluster", args->how.cluster_file, "The cluster: hosts, devices, links (`troupe cluster`)")
+  command
+      ->add_option("--cluster", args->how.cluster_file,
+                   "The cluster: JSON (`troupe cluster`), or a platform of SimGrid")
       ->type_name("FILE")
       ->required();
   command->add_option("--devices", args->devices, "Devices of the cluster that may be used (default: all)")

@@ -43,7 +43,7 @@ struct simulated_speed {
 };
 
 struct simulation_options {
-  /// The cluster: a file, or its text.
+  /// The cluster: a file, or its text; JSON or a platform of SimGrid.
   std::string cluster_file = {};
   std::string cluster_text = {};
   /// Measured profiles of devices that the cluster names; empty: the file in the user's cache folder.

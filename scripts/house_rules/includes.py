@@ -39,7 +39,8 @@ SUB_ROOMS = {"src/ops": [".", "onnx", "contrib", "ml", "composed"],
 DOORS = {r"caf/": ["actors/"], r"openssl/": ["actors/", "src/base/content_hasher."], r"dnnl|oneapi/dnnl": ["src/cpu/"],
          r"onnx/|google/protobuf": ["src/loader/"], r"xxhash": ["src/base/"], r"zip\.h": ["src/loader/"],
          r"vulkan/vulkan\.h": ["vulkan/"], r"spirv/": ["vulkan/"], r"CLI/": ["cli/"], r"omp\.h": ["src/base/"],
-         r"leptonica/|re2/": ["src/ops/"], r"boost/": ["src/experiments/"], r"pybind11/|Python\.h": ["python/"]}
+         r"leptonica/|re2/": ["src/ops/"], r"expat\.h": ["src/sim/"],
+         r"boost/": ["src/experiments/"], r"pybind11/|Python\.h": ["python/"]}
 
 
 # The namespaces that a file opens: after `troupe` the first name, or nothing.

@@ -52,7 +52,9 @@ private:
     chunk_price& p = prices_[id];
     const double bytes = value_bytes(plan_, dims_, v);
     const node_id maker = plan_.producer[v];
-    if (is_remote(device)) {
+    if (routes_[on]->zones) {
+      cross_zones(p, bytes, maker < 0 ? device : plan_.devices[plan_.placement[maker]], device);
+    } else if (is_remote(device)) {
       const device_index from = maker < 0 ? on : plan_.placement[maker];
       const device_info* source = maker < 0 ? nullptr : &plan_.devices[from];
       const bool is_from_session = !source || !is_remote(*source);
@@ -67,13 +69,23 @@ private:
     const device_info& device = plan_.devices[on];
     const double bytes = value_bytes(plan_, dims_, v);
     add(p.out, bytes, device.profile.down, routes_[on]->down);
-    if (wanted_here_[v] && is_remote(device))
+    if (wanted_here_[v] && is_remote(device) && !routes_[on]->zones)
       add(p.net_out, bytes, network_speed(&device, nullptr, bytes),
           joined(routes_[on]->network_out, routes_[on]->to_session));
   }
 
+  /// What the session's process has, or a control-flow node made, is on no host of the zones: it costs nothing.
+  void cross_zones(chunk_price& p, double bytes, const device_info& from, const device_info& to) {
+    if (!is_remote(from) || from.host == to.host)
+      return;
+    const leg& way = routes_[0]->zones->between(from.host, to.host);
+    add(p.net_in, bytes, {.bytes_per_s = way.bytes_per_s, .latency_s = way.latency_s}, way.route);
+  }
+
   static std::vector<link_index> joined(std::vector<link_index> route, const std::vector<link_index>& more) {
     route.insert(route.end(), more.begin(), more.end());
+    std::sort(route.begin(), route.end());
+    route.erase(std::unique(route.begin(), route.end()), route.end());
     return route;
   }
 
@@ -91,8 +103,6 @@ private:
   static void add(std::vector<leg>& legs, double bytes, const link_speed& speed, std::vector<link_index> route) {
     if (std::isinf(speed.bytes_per_s)) // nothing is copied
       return;
-    std::sort(route.begin(), route.end());
-    route.erase(std::unique(route.begin(), route.end()), route.end());
     if (!legs.empty() && legs.back().route == route && legs.back().bytes_per_s == speed.bytes_per_s) {
       legs.back().latency_s += speed.latency_s;
       legs.back().bytes += bytes;
@@ -111,7 +121,28 @@ private:
 
 } // namespace
 
+zone_legs::zone_legs(std::shared_ptr<const zoned_network> network, shared_links& links)
+    : network_(std::move(network)), finder_(*network_) {
+  for (const zone_link& l : network_->links)
+    shared_.push_back(l.is_shared ? std::optional(links.add(l.name, l.bytes_per_s)) : std::nullopt);
+}
+
+const leg& zone_legs::between(const std::string& from, const std::string& to) {
+  const point_id a = network_->point_of.at(from), b = network_->point_of.at(to);
+  const auto [at, is_new] = known_.try_emplace(uint64_t{a} << 32 | b);
+  if (!is_new)
+    return at->second;
+  const network_route found = finder_.between(a, b);
+  at->second = {.latency_s = found.latency_s, .bytes = 0, .bytes_per_s = found.bytes_per_s, .route = {}};
+  for (const uint32_t l : found.links)
+    if (shared_[l])
+      at->second.route.push_back(*shared_[l]);
+  return at->second;
+}
+
 std::vector<device_routes> add_links(const cluster& c, shared_links& links) {
+  if (c.zones)
+    return {c.devices.size(), {.zones = std::make_shared<zone_legs>(c.zones, links)}};
   struct two_ways {
     link_index in = 0, out = 0;
   };

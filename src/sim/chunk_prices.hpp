@@ -27,11 +27,28 @@ struct chunk_price {
   bool next_is_free = false;
 };
 
+/// The routes of a network of zones, as legs over its links. Not thread-safe.
+class zone_legs {
+public:
+  /// Adds the network's links.
+  zone_legs(std::shared_ptr<const zoned_network> network, shared_links& links);
+
+  /// Returns the leg from one host to another, without bytes. Throws as `route_finder` does.
+  const leg& between(const std::string& from, const std::string& to);
+
+private:
+  std::shared_ptr<const zoned_network> network_;
+  route_finder finder_;
+  std::vector<std::optional<link_index>> shared_; // by the network's link; nullopt: transfers do not share it
+  std::unordered_map<uint64_t, leg> known_;       // by both points
+};
+
 /// Which links a device's copies share.
 struct device_routes {
   std::vector<link_index> up, down;                 // between it and its host's memory
   std::vector<link_index> network_in, network_out;  // between its host and others; none in the session's host
   std::vector<link_index> from_session, to_session; // beside those, if the other end is the session's host
+  std::shared_ptr<zone_legs> zones;                 // if it is set, the network is this, and no link of those above
 };
 
 /// Adds a cluster's links; returns the routes of its devices, in their order. Each host has a link of its own in each

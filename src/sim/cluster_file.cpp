@@ -1,6 +1,8 @@
 #include "base/json_reader.hpp"
 #include "base/text_file.hpp"
 #include "sim/cluster.hpp"
+#include "sim/platform_file.hpp"
+#include "sim/xml_elements.hpp"
 
 #include <fmt/ranges.h>
 
@@ -238,7 +240,7 @@ std::vector<std::string> read_names(const json_reader& j, const char* name, cons
 } // namespace
 
 cluster captured(std::vector<device_info> devices) {
-  cluster c{.devices = std::move(devices), .links = {}, .network = {}};
+  cluster c{.devices = std::move(devices), .links = {}, .network = {}, .zones = {}};
   own_network fastest{0, 0};
   for (const device_info& d : c.devices)
     if (is_remote(d))
@@ -250,9 +252,11 @@ cluster captured(std::vector<device_info> devices) {
 }
 
 cluster parse_cluster(std::string_view text, std::span<const measured_profile> known) {
+  if (looks_like_xml(text))
+    return parse_platform(text);
   const json file = json::parse(text, nullptr, false);
   if (file.is_discarded())
-    fail(errc::invalid_argument, "a cluster file must be JSON");
+    fail(errc::invalid_argument, "a cluster file must be JSON, or a SimGrid platform of XML");
   const json_reader j(file, "");
   j.allow({"version", "coordinator_s", "own_network", "hosts", "shared_links"});
   j["version"].integer(cluster_version, cluster_version);
@@ -292,6 +296,8 @@ cluster read_cluster(const std::filesystem::path& path, std::span<const measured
 }
 
 std::string write_cluster(const cluster& c) {
+  if (c.zones)
+    fail(errc::unsupported, "a SimGrid platform has routes, which cluster files of JSON do not have");
   json hosts = json::array();
   std::map<std::string, size_t> known;
   for (const device_info& d : c.devices) {

@@ -26,8 +26,8 @@ public:
   /// Adds a link; `bytes_per_s` is above 0.
   link_index add(std::string name, double bytes_per_s);
 
-  /// Moves bytes over links, each named once, no faster than `most_bytes_per_s`, and calls `done` when all are through,
-  /// never before the return.
+  /// Moves bytes over links, no faster than `most_bytes_per_s`, and calls `done` when all are through, never before the
+  /// return. A link that is named twice carries them twice.
   transfer_id start(double bytes, std::span<const link_index> route, double most_bytes_per_s, event_queue::action done);
   /// Forgets a transfer; nothing if it has ended.
   void cancel(transfer_id transfer);

@@ -27,6 +27,11 @@ def both(problem):
     return [0, 0, 1, 0]
 
 
+@troupe.policy
+def apart(problem):
+    return [0, 1]
+
+
 class Workloads(unittest.TestCase):
     def test_clusters(self):
         self.assertEqual(EQUAL.devices, ["h0/p0", "h1/p1"])
@@ -41,7 +46,13 @@ class Workloads(unittest.TestCase):
         with troupe.Engine(["cpu", "slow:25"]) as engine:
             self.assertEqual(Cluster.capture(engine).devices, ["cpu", "slow:25"])
         self.assertEqual(Cluster.capture("cpu*2").devices, ["cpu", "cpu#1"])
+        platform = Cluster('<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-1" speed="1Gf" '
+                           'bw="1MBps" lat="1ms"/></platform>')
+        self.assertEqual(platform.devices, ["n0/cpu", "n1/cpu"])
+        graph = TaskGraph([1e9, 1e9], [(0, 1)], 1e6)
+        self.assertAlmostEqual(simulate(graph, platform, policy=apart).makespan, 3.002, 5)
         for wrong, text in (({"version": 2, "hosts": []}, "version"), ("{", "must be JSON"),
+                            ("<platform version='4.1'><peer id='p'/></platform>", 'line 1: <peer id="p">: it is not'),
                             ({"version": 1, "hosts": [{"devices": [{"name": "x"}]}]}, r"hosts\[0\]")):
             with self.assertRaisesRegex(errors.InvalidArgument, text):
                 Cluster(wrong)

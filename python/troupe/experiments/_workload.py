@@ -23,8 +23,9 @@ _WITHOUT_COST = {"memory_bytes_per_s": 1e21, "input_bytes_per_s": 1e21, "launch_
 class Cluster:
     """Devices, the hosts that they are in, and the links between, as a cluster file says it (src/sim/README.md).
 
-    text: such a file's content, or the same as a dict. profile_file: measured profiles, for devices that are "like"
-    one; else this user's. Raises `errors.InvalidArgument`, naming the place, for what cannot be.
+    text: such a file's content, which may be a platform of SimGrid (XML), or the same as a dict. profile_file: measured
+    profiles, for devices that are "like" one; else this user's. Raises `errors.InvalidArgument`, naming the place, for
+    what cannot be.
     """
 
     def __init__(self, text: Union[str, Mapping[str, Any]], *, profile_file: Path = "") -> None:
