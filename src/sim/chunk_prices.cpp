@@ -99,11 +99,11 @@ private:
     return link_seconds(bytes, out) > link_seconds(bytes, in) ? out : in;
   }
 
-  /// Copies over the same links follow each other, so that they are one leg.
+  /// Copies that share no link are one leg. On one that is shared, others notice when each copy waits out its latency.
   static void add(std::vector<leg>& legs, double bytes, const link_speed& speed, std::vector<link_index> route) {
     if (std::isinf(speed.bytes_per_s)) // nothing is copied
       return;
-    if (!legs.empty() && legs.back().route == route && legs.back().bytes_per_s == speed.bytes_per_s) {
+    if (!legs.empty() && route.empty() && legs.back().route.empty() && legs.back().bytes_per_s == speed.bytes_per_s) {
       legs.back().latency_s += speed.latency_s;
       legs.back().bytes += bytes;
     } else {

@@ -166,6 +166,24 @@ TEST_CASE("values take the routes of a platform, and share its links", "[sim][pl
   CHECK(seconds("SHARED", "<link_ctn id=\"l\"/>") == Approx(1 + 0.001 + 3 + 1).epsilon(1e-3));
 }
 
+TEST_CASE("each value waits out its latency before it has a part of a link", "[sim][platform][links]") {
+  // Two values of a MB go to t, one to u. In the first half second none moves, then two do, till 2.5 s; the last one
+  // waits again, and has the link for itself from 3 s to 4 s.
+  const task_graph g{.name = "g",
+                     .tasks = {{"a", 1e9}, {"b", 1e9}, {"c", 1e9}, {"t", 1e9}, {"u", 1e9}},
+                     .edges = {{0, 3, 1e6}, {1, 3, 1e6}, {2, 4, 1e6}}};
+  simulation_options how{.cluster_text =
+                             platform("<zone id=\"z\" routing=\"Full\"><host id=\"s\" speed=\"1Gf\" core=\"3\"/>"
+                                      "<host id=\"t\" speed=\"1Gf\"/><host id=\"u\" speed=\"1Gf\"/>"
+                                      "<link id=\"l\" bandwidth=\"1MBps\" latency=\"500ms\"/>"
+                                      "<route src=\"s\" dst=\"t\"><link_ctn id=\"l\"/></route>"
+                                      "<route src=\"s\" dst=\"u\"><link_ctn id=\"l\"/></route></zone>"),
+                         .profile_file = "/nowhere"};
+  how.session.pins = {{"a_0", "s/cpu:0"}, {"b_1", "s/cpu:1"}, {"c_2", "s/cpu:2"}, {"t_3", "t/cpu"}, {"u_4", "u/cpu"}};
+  how.session.fuse = false;
+  CHECK(simulate(model_of(g), {}, how).makespan_ms == Approx(1000 + 4000 + 1000));
+}
+
 TEST_CASE("what is wrong in a platform is named with its line and element", "[sim][platform][hostile]") {
   const auto in_zone = [](const std::string& line) { return refusal_of(two_hosts(line)); };
   CHECK_THAT(refusal_of("<platform version='4.1'>"), Contains("line 1: no element found"));
