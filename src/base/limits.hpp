@@ -10,7 +10,7 @@
 // - Operators that are computed beforehand: `folding_*`. Constants that a device computes when it takes them (weight
 //   recipes) count too: what a recipe takes is charged when it is made.
 // - Expressions of symbolic dims: `dim_*`.
-// - Control flow: `body_*`, `copied_*`.
+// - Control flow: `body_*`, `copied_*`, `moved_*`, `peeled_iterations`.
 // - What one text or list in the file may ask for: `longest_*`, `max_*`.
 // Nothing recurses as deep as a file says, beyond `max_nesting` and `max_dim_characters`.
 #pragma once
@@ -91,6 +91,11 @@ inline constexpr size_t max_control_nodes = 2048;
 inline constexpr int64_t body_nodes = 200'000, body_nodes_a_node = 16;
 /// Iterations and nodes up to which a loop is unrolled, and nodes of all unrolled loops together.
 inline constexpr int64_t copied_iterations = 64, copied_nodes = 4096, all_copied_nodes = 16'384;
+/// Iterations of a loop that may each change the rank of what it carries.
+inline constexpr int64_t peeled_iterations = 16;
+/// Nodes of an iteration after which only the run tells a rank, doubled with each body around it, as such iterations
+/// do.
+inline constexpr int64_t open_iteration_nodes = 256;
 /// Nodes after an If that may move into its branches, and be looked at for that.
 inline constexpr int64_t moved_nodes = 65'536, move_visits = 20'000'000;
 /// Characters of the names of what is copied out of bodies.

@@ -200,10 +200,11 @@ private:
     const std::set<value_id> deciding(found.begin(), found.end());
     for (size_t i = 0; i < body.inputs.size(); ++i) {
       value& v = body.values[body.inputs[i]];
-      if (!deciding.contains(body.inputs[i]) || v.known || !(types::integers & set_of(v.type)) || !is_constant(*v.dims))
+      const bool iteration = call_.kind == control_kind::loop && i == 0;
+      const bool wanted = deciding.contains(body.inputs[i]) || (iteration && node_.attrs.has(counts_iterations));
+      if (!wanted || v.known || !(types::integers & set_of(v.type)) || !is_constant(*v.dims))
         continue;
       const int64_t count = volume(constants(*v.dims));
-      const bool iteration = call_.kind == control_kind::loop && i == 0;
       if (count <= max_element_symbols)
         v.known = element_symbols(v.name, static_cast<size_t>(count), iteration);
     }
@@ -303,13 +304,17 @@ void rewrite_bodies(const graph& g, node& n, rewrite_context& context) {
   attributes attrs = n.attrs;
   std::vector<draft> drafts(call.bodies.size());
   std::optional<size_t> refused;
+  std::optional<error> first;
   for (size_t i = 0; i < call.bodies.size(); ++i)
     try {
       drafts[i] = body_rewriter(g, n, call, call.bodies[i], context).run();
     } catch (const error& e) {
-      if (refused || !refuses_branch(call, e, context))
+      if (!refuses_branch(call, e, context))
         throw;
+      if (refused) // the then branch of a loop's iteration only says what went wrong many iterations later
+        throw error(*first);
       refused = i;
+      first = e;
       refuse_branch(attrs, call.bodies[i].name, e.what());
     }
   if (refused)

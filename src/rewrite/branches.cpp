@@ -8,6 +8,10 @@
 // after a moved node moves too, because outside its elements are unknown before the run. What is left of different
 // ranks are outputs of the graph.
 //
+// An If that says whether a loop goes on (peel.cpp) has such a result, and so has the next such If in its branch. One
+// that is inside of others takes in all that depends on it before it is rewritten: looking for what has to move would
+// cost several rewrites at each.
+//
 // What moves may make no sense in one of the branches: an operator that does not take that rank. The model is right as
 // long as no run takes this branch, so it is refused in the run that does.
 #include "ops/onnx/control.hpp"
@@ -84,6 +88,20 @@ private:
   std::map<value_id, value_id> inside_; // by outer value
 };
 
+size_t size_of(const node& n) {
+  size_t nodes = 1;
+  if (has_body(n))
+    for (const node_body& body : bodies_of(n))
+      nodes += count_nodes(*body.program);
+  return nodes;
+}
+
+void count_work(int64_t& left, size_t nodes) {
+  left -= static_cast<int64_t>(nodes);
+  if (left < 0)
+    fail(errc::unsupported, "branches give different ranks, and too many nodes depend on which one is taken");
+}
+
 /// Branches that are inferred with what has moved into them may be refused as long as this lives.
 class guess {
 public:
@@ -103,15 +121,24 @@ public:
       : graph_(g), node_(n), source_(n), pending_(ahead.pending), ahead_(ahead), context_(context) {}
 
   std::optional<std::vector<node>> run() {
-    rewrite();
-    if (!reads_any(open_results()))
+    std::optional<guess> guessed;
+    if (node_.attrs.has(iterations_before))
+      guessed.emplace(context_);
+    const bool all_move = node_.attrs.has(takes_readers);
+    if (!all_move)
+      rewrite();
+    if (!reads_any(open_results())) {
+      if (all_move)
+        rewrite();
       return std::nullopt;
+    }
     if (auto first = take_independent(); !first.empty()) {
       first.push_back(source_);
       return first;
     }
-    const guess with_moved_nodes(context_);
-    for (size_t count = 1; reads_any(barred_results()); count *= 2) {
+    if (!guessed)
+      guessed.emplace(context_);
+    for (size_t count = all_move ? pending_.size() : 1; reads_any(barred_results()); count *= 2) {
       count_work(context_.visits_left, pending_.size());
       take_in(take(count));
       node_ = source_;
@@ -215,35 +242,7 @@ private:
     add_read(source_);
     std::for_each(moved.begin(), moved.end(), add_read);
 
-    node larger = source_;
-    larger.inputs.resize(source_.formal_inputs());
-    for (const node_body& branch : bodies_of(source_)) {
-      branch_extension extension(graph_, source_, branch);
-      for (const node& n : moved) {
-        count_work(context_.moves_left, size_of(n));
-        extension.add(n);
-      }
-      larger.attrs.set(branch.name, extension.finish(results));
-      const auto& captured = extension.captured_from();
-      larger.inputs.insert(larger.inputs.end(), captured.begin(), captured.end());
-    }
-    larger.captures = larger.inputs.size() - source_.formal_inputs();
-    larger.outputs = std::move(results);
-    source_ = std::move(larger);
-  }
-
-  static size_t size_of(const node& n) {
-    size_t nodes = 1;
-    if (has_body(n))
-      for (const node_body& body : bodies_of(n))
-        nodes += count_nodes(*body.program);
-    return nodes;
-  }
-
-  static void count_work(int64_t& left, size_t nodes) {
-    left -= static_cast<int64_t>(nodes);
-    if (left < 0)
-      fail(errc::unsupported, "branches give different ranks, and too many nodes depend on which one is taken");
+    source_ = extend_branches(graph_, source_, {moved, moved}, std::move(results), context_);
   }
 
   graph& graph_;
@@ -255,6 +254,26 @@ private:
 };
 
 } // namespace
+
+node extend_branches(const graph& g, const node& n, const std::array<std::vector<node>, 2>& added,
+                     std::vector<value_id> results, rewrite_context& context) {
+  node larger = n;
+  larger.inputs.resize(n.formal_inputs());
+  const std::vector<node_body> branches = bodies_of(n);
+  for (const size_t branch : {else_branch, then_branch}) {
+    branch_extension extension(g, n, branches.at(branch));
+    for (const node& inside : added[branch]) {
+      count_work(context.moves_left, size_of(inside));
+      extension.add(inside);
+    }
+    larger.attrs.set(branches[branch].name, extension.finish(results));
+    const auto& captured = extension.captured_from();
+    larger.inputs.insert(larger.inputs.end(), captured.begin(), captured.end());
+  }
+  larger.captures = larger.inputs.size() - n.formal_inputs();
+  larger.outputs = std::move(results);
+  return larger;
+}
 
 std::optional<std::vector<node>> rewrite_branches(graph& g, node& n, nodes_ahead& ahead, rewrite_context& context) {
   return branch_rewriter(g, n, ahead, context).run();

@@ -85,9 +85,13 @@ std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, nodes_a
       return instead;
     if (n.op_type == "If")
       return rewrite_branches(g, n, ahead, context);
+    if (n.op_type == "Loop")
+      return rewrite_loop(g, n, context);
     rewrite_bodies(g, n, context);
     return std::nullopt;
   } catch (const error& e) {
+    if (n.op_type == "If" && n.attrs.has(iterations_before))
+      throw; // what is inside names the loop, as the file does
     fail(e.code(), "{}: {}", describe(n), e.what());
   }
 }

@@ -5,12 +5,14 @@
 // model: its inputs have the types and dims of what the node is given, captured constants are constants of the body,
 // and captured host-known elements are known in it. A carried dim that an iteration changes is a symbol of the body; so
 // are the elements of inputs that decide shapes (graph/element_symbols.hpp): both are bound before each execution. An
-// If whose branches give different ranks takes in the nodes that read such a result (branches.cpp).
+// If whose branches give different ranks takes in the nodes that read such a result (branches.cpp). A Loop whose
+// carried values change their rank becomes such an If, and has its iterations one by one until ranks stay (peel.cpp).
 #pragma once
 
 #include "graph/bodies.hpp"
 #include "rewrite/passes.hpp"
 
+#include <array>
 #include <set>
 
 namespace troupe {
@@ -28,6 +30,22 @@ std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, nodes_a
 
 /// The same for an If that stays: branches may give different ranks (branches.cpp).
 std::optional<std::vector<node>> rewrite_branches(graph& g, node& n, nodes_ahead& ahead, rewrite_context& context);
+
+/// Returns `n`, an If of `g`, with copies of nodes after those of its branches, the else branch first. `results`,
+/// values of `g` that `n` or nodes in each branch make, are its outputs. Throws `errc::unsupported` if too many move.
+node extend_branches(const graph& g, const node& n, const std::array<std::vector<node>, 2>& added,
+                     std::vector<value_id> results, rewrite_context& context);
+
+/// The attribute of a Loop that is known to have one more iteration, and of an If that says whether it has: how many
+/// went before it (peel.cpp).
+inline constexpr std::string_view iterations_before = "iterations_before";
+/// The attribute of such an If that takes in all that depends on it before it is rewritten (branches.cpp).
+inline constexpr std::string_view takes_readers = "takes_readers";
+/// The attribute of a Loop in whose body the iteration's number is a symbol, whatever it is for.
+inline constexpr std::string_view counts_iterations = "counts_iterations";
+
+/// The same for a Loop that stays: iterations may change the rank of a carried value (peel.cpp).
+std::optional<std::vector<node>> rewrite_loop(graph& g, node& n, rewrite_context& context);
 
 /// Returns the nodes that take the place of `n` if it can be executed beforehand (see the top of this file).
 std::optional<std::vector<node>> unroll(graph& g, const node& n, rewrite_context& context);

@@ -120,17 +120,20 @@ TEST_CASE("a branch knows the condition on which it is taken", "[rewrite][contro
     CHECK(count_nodes(branch_of(only_if(g), branch), "If") == 0);
 }
 
-TEST_CASE("a carried value may not change its rank", "[rewrite][control][A14]") {
+TEST_CASE("a value that a Scan carries may not change its rank", "[rewrite][control][A14]") {
   graph_builder b;
-  const value_id n = b.input("n", {}, dtype::int64), c = b.input("c", {}, dtype::boolean),
-                 x = b.input("x", {dim::symbol("n"), 1, 4});
-  b.output(add_loop(b, "loop", n, no_value, x, [&](body_builder& body, value_id, value_id go, value_id v) {
-    return std::pair(go, add_squeeze(body, "squeeze", body.capture(c), v));
-  }));
+  const value_id c = b.input("c", {}, dtype::boolean), x = b.input("x", {dim::symbol("n"), 1, 4});
+  body_builder body(&b);
+  const value_id v = body.g.add_value({.name = "v", .type = dtype::float32});
+  body.g.inputs.push_back(v);
+  body.input("element", {1, 4});
+  body.output(add_squeeze(body, "squeeze", body.capture(c), v));
+  b.output(
+      add_control(b, "Scan", "scan", {x, x}, {{"body", &body}}, 1, attrs_of({{"num_scan_inputs", int64_t{1}}}))[0]);
   const error problem = thrown_by([&] { rewrite(b.g, {}); });
   INFO(problem.what());
   CHECK(problem.code() == errc::unsupported);
-  CHECK(std::string(problem.what()).find("Loop 'loop': the rank of output 'squeeze.0' of body 'body' is not known") ==
+  CHECK(std::string(problem.what()).find("Scan 'scan': the rank of output 'squeeze.0' of body 'body' is not known") ==
         0);
 }
 

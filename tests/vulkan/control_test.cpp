@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
 #include "support/gpu.hpp"
+#include "support/rank_loops.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -34,4 +35,10 @@ TEST_CASE("branches of different ranks run on GPUs", "[vulkan][control][A14]") {
       check_branch_models(e, policy);
     CHECK(gpu_messages(e).empty());
   }
+}
+
+TEST_CASE("loops that change ranks run on GPUs", "[vulkan][control][A14]") {
+  engine e = make_engine({.devices = {"vulkan:0", "cpu"}}, {.gpu_validation = gpus_are_validated()});
+  check_rank_loops(e, placement_policy::single);
+  CHECK(gpu_messages(e).empty());
 }
