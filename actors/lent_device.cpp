@@ -1,6 +1,7 @@
 #include "actors/lent_device.hpp"
 
 #include "actors/entry.hpp"
+#include "actors/system_end.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
@@ -201,6 +202,7 @@ private:
 } // namespace
 
 remote::served_device_ptr lend(caf::actor_system& system, const device_handle& handle) {
+  const forgotten_logger behind;
   return std::make_shared<lent_device>(system, handle);
 }
 

@@ -1,5 +1,6 @@
 #include "actors/network/link_end.hpp"
 
+#include "actors/system_end.hpp"
 #include "base/error.hpp"
 #include "run/request.hpp"
 
@@ -370,6 +371,7 @@ remote::link_ptr make_link(const link_end& end, const caf::actor& peer, std::str
 }
 
 door_actor link_ends::spawn_door(link_acceptor accept, host_finder who) {
+  const forgotten_logger behind;
   door_actor door = system_.spawn<caf::detached>(
       [this, accept = std::move(accept), who = std::move(who)](door_actor::pointer self) -> door_actor::behavior_type {
         self->set_default_handler(caf::drop);

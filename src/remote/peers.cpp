@@ -307,8 +307,8 @@ void peers::state::ask(const std::string& address, const line_ptr& over, wish w)
         return;
       }
     }
-    if (is_patient && why.code == errc::device_lost)
-      self->add(address, w); // over a new link
+    if (is_patient && (why.code == errc::device_lost || why.code == errc::device_failed))
+      self->add(address, w); // over a new link, or to hear that there will be none
     else
       w.done(why.failed() ? failure{why.code, fmt::format("{} does not give what it keeps: {}", address, why.message)}
                           : why);

@@ -33,6 +33,8 @@ session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
   s.expected = model_->options.dims;
   // If nothing is decided by predicted times, the first run's dims change nothing.
   s.draft = row_of(model_->options.policy).uses_cost || devices_.copies_matter();
+  if (devices_.usable().empty()) // lost since the session chose them: a run will say so
+    return {s.program, s.hash, nullptr};
   make(plan_job_for(s, {}, key_of(s, {})));
   ++stats_.plans.misses;
   return {s.program, s.hash, *plans_.find(key_of(s, {}))};

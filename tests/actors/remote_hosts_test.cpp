@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <future>
 #include <map>
 #include <thread>
 
@@ -57,6 +58,17 @@ void await(Condition&& holds) {
 }
 
 } // namespace
+
+TEST_CASE("a worker may end on another thread than it began on", "[actors][D1]") {
+  std::unique_ptr<worker> w = open_worker({"null"});
+  auto ended = std::make_shared<std::promise<void>>();
+  std::future<void> end = ended->get_future();
+  std::thread([w = std::move(w), ended]() mutable {
+    w = nullptr;
+    ended->set_value();
+  }).detach(); // a hang fails the test, not the process
+  CHECK(end.wait_for(20s) == std::future_status::ready);
+}
 
 TEST_CASE("a model runs over the devices of two other hosts", "[actors][remote][D1][D3]") {
   const auto one = open_worker({"cpu"}), two = open_worker({"cpu"});

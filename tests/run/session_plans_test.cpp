@@ -85,6 +85,15 @@ TEST_CASE("a run's plan is looked up, and counted, by all that plans depend on",
   CHECK(plans.stats().bound_plans.misses == 2);
 }
 
+TEST_CASE("nothing is planned ahead for devices that are lost", "[actors][E6][C11]") {
+  session_plans plans(make_model(batched_chain(), {}, 0), two_devices(), {0, 1}, {});
+  const session_plans::ahead made = plans.prepare_ahead();
+  CHECK(made.program);
+  CHECK_FALSE(made.planned);
+  plans.add_device({.name = "c", .kind = device_kind::null, .memory_bytes = gib});
+  CHECK(prepare(plans, {2, 3}).source);
+}
+
 TEST_CASE("memory that comes back, or nearly, finds the plan that was made for it", "[actors][E6][A10]") {
   for (const policy_row& row : policies()) {
     INFO(row.name);

@@ -46,8 +46,8 @@ void world::make_troubles() {
     }
     site& gone = sites_[below(random_, sites_.size())];
     if (!gone.worker) {
-      if (below(random_, 3) == 0) {
-        gone.await_end(); // it has the files mapped
+      if (!rules_.failing_devices && below(random_, 3) == 0) { // a device that hangs would read them later
+        gone.await_end();                                      // it has the files mapped
         damage_weights(gone);
       }
       tale_.tell("{} begins again", gone.name);
