@@ -172,7 +172,8 @@ void actor_runtime::let_leave(const std::function<bool(const device_info&)>& whi
                               const std::shared_ptr<const void>& need) {
   const forgotten_logger behind;
   const std::lock_guard lock(mutex_);
-  for (const device_handle& d : *host_->devices())
+  const device_list all = host_->devices();
+  for (const device_handle& d : *all)
     if (!closed_ && !d.health->lost && which(d.info)) {
       d.health->leave(why, need);
       tell_all<coordinator_ref>(coordinators_, device_leaves{d.actor.address(), why, need});
@@ -181,7 +182,8 @@ void actor_runtime::let_leave(const std::function<bool(const device_info&)>& whi
 
 void actor_runtime::claim_memory(const device_info& device, int64_t bytes) {
   const forgotten_logger behind;
-  for (const device_handle& d : *host_->devices())
+  const device_list all = host_->devices();
+  for (const device_handle& d : *all)
     if (d.info.name == device.name && d.info.incarnation == device.incarnation)
       d.memory->claim(bytes);
 }

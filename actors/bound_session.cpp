@@ -212,7 +212,8 @@ void bound_session::state::go_back(const error& loss) {
   const failure copying = capture([&] { collect_copy(); }); // whatever it says, the one before is there
   {
     const std::lock_guard lock(mutex);
-    lost_ = describe_losses(values, *model.state_->runtime->devices().devices());
+    const actors::device_list devices = model.state_->runtime->devices().devices();
+    lost_ = describe_losses(values, *devices);
     const uint64_t taken = std::max(values.step(), owed);
     if (lost_.empty() || !values.go_back())
       throw loss;

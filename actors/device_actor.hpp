@@ -63,7 +63,20 @@ struct device_handle {
 
 /// The devices of an engine, lost ones included, in the order in which they joined. Never changed: a device that joins
 /// makes a new list.
-using device_list = std::shared_ptr<const std::vector<device_handle>>;
+class device_list {
+public:
+  device_list() : device_list(std::vector<device_handle>{}) {}
+  explicit device_list(std::vector<device_handle> all)
+      : all_(std::make_shared<const std::vector<device_handle>>(std::move(all))) {}
+
+  const std::vector<device_handle>& operator*() const& { return *all_; }
+  /// A loop over what a temporary list refers to would go on without the list: give it a name.
+  const std::vector<device_handle>& operator*() const&& = delete;
+  const std::vector<device_handle>* operator->() const { return all_.get(); }
+
+private:
+  std::shared_ptr<const std::vector<device_handle>> all_;
+};
 
 /// Executions whose later chunks a device drops. Completions, and so failures, may come from any thread.
 class drop_list {

@@ -56,7 +56,8 @@ device_tensor engine::put(const tensor& value, const std::string& device) const 
 
 std::vector<std::string> engine::lost_devices() const {
   std::vector<std::string> names;
-  for (const device_handle& d : *state_->runtime->devices().devices())
+  const device_list opened = state_->runtime->devices().devices();
+  for (const device_handle& d : *opened)
     if (d.health->lost)
       names.push_back(d.info.name);
   return names;

@@ -20,7 +20,8 @@ std::vector<std::string> why_gpus_are_apart(const engine& e) {
 
 std::vector<device_info> device_infos(const engine& e) {
   std::vector<device_info> infos;
-  for (const actors::device_handle& d : *engine_access::devices(e).devices())
+  const actors::device_list opened = engine_access::devices(e).devices();
+  for (const actors::device_handle& d : *opened)
     infos.push_back(d.info);
   return infos;
 }
@@ -30,7 +31,8 @@ std::shared_ptr<const device_facts> facts_of(const engine& e) {
 }
 
 std::shared_ptr<kernel_choices> kernels_of(const engine& e, const std::string& device) {
-  for (const actors::device_handle& d : *engine_access::devices(e).devices())
+  const actors::device_list opened = engine_access::devices(e).devices();
+  for (const actors::device_handle& d : *opened)
     if (d.info.name == device)
       return d.kernels;
   return nullptr;

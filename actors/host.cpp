@@ -184,15 +184,16 @@ device_list host::devices() const {
 
 void host::add(const std::vector<device_handle>& opened) {
   const std::lock_guard lock(mutex_);
-  auto all = std::make_shared<std::vector<device_handle>>(*devices_);
-  all->insert(all->end(), opened.begin(), opened.end());
+  std::vector<device_handle> all = *devices_;
+  all.insert(all.end(), opened.begin(), opened.end());
   if (std::any_of(opened.begin(), opened.end(), [](const device_handle& d) { return worth_looking(d.info); }))
     answers_fast_ = true;
-  devices_ = std::move(all);
+  devices_ = device_list(std::move(all));
 }
 
 void host::lose(const std::function<bool(const device_info&)>& which, const std::string& why) {
-  for (const device_handle& d : *devices())
+  const device_list all = devices();
+  for (const device_handle& d : *all)
     if (!d.health->lost && which(d.info)) {
       d.health->lose(why);
       caf::anon_send_exit(d.actor, caf::exit_reason::kill);
@@ -248,7 +249,8 @@ bool host::any_lost() const {
 }
 
 void host::close() {
-  for (const device_handle& d : *devices())
+  const device_list all = devices();
+  for (const device_handle& d : *all)
     caf::anon_send_exit(d.actor, caf::exit_reason::user_shutdown);
 }
 

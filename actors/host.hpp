@@ -108,7 +108,7 @@ private:
   std::atomic<bool> answers_fast_{false};
   std::atomic<bool> open_hangs_{false}; // a device did not open in time: its actor may never end
   mutable std::mutex mutex_;            // guards devices_
-  device_list devices_ = std::make_shared<const std::vector<device_handle>>();
+  device_list devices_;
 };
 
 } // namespace troupe::actors

@@ -14,7 +14,8 @@ worker::worker(worker_options options)
     : options_(std::move(options)), runtime_(options_.devices, options_.hooks),
       network_(options_.hooks.make_network(options_.who)) {
   std::vector<remote::served_device_ptr> lent;
-  for (const device_handle& d : *runtime_.devices().devices())
+  const device_list opened = runtime_.devices().devices();
+  for (const device_handle& d : *opened)
     lent.push_back(lend(runtime_.system(), d));
   remote::service_options service = options_.service;
   service.version = TROUPE_VERSION;
@@ -36,7 +37,8 @@ worker::~worker() = default;
 
 std::vector<device_info> worker::devices() const {
   std::vector<device_info> all;
-  for (const device_handle& d : *runtime_.devices().devices())
+  const device_list opened = runtime_.devices().devices();
+  for (const device_handle& d : *opened)
     all.push_back(d.info);
   return all;
 }

@@ -174,7 +174,7 @@ void listen(end_actor* self) {
     finish(self, s.over_because);
 }
 
-caf::behavior end_behavior(end_actor* self, std::shared_ptr<shared_end> shared) {
+caf::behavior end_behavior(end_actor* self, const std::shared_ptr<shared_end>& shared) {
   self->state.shared = shared;
   // What the guard admits cannot reach these: should CAF still bring it, the link ends, and its handler hears of it.
   self->attach_functor([&system = self->system(), shared] { tell_closed(system, *shared, lost); });

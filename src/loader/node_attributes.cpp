@@ -1,5 +1,6 @@
 // Attributes of nodes: values, subgraphs with their captures, references to a function's attributes.
 #include "loader/graph_builder.hpp"
+#include "ops/onnx/own_attributes.hpp"
 
 namespace troupe {
 namespace {
@@ -54,6 +55,7 @@ void graph_builder::load_attributes(name_scope& s, const onnx::NodeProto& proto,
            a.name().empty() ? "has no name" : "is there twice");
   }
   try {
+    std::erase_if(by_name, [](const auto& a) { return a.first.starts_with(own_attribute_prefix); });
     for (const auto& [name, stated] : by_name)
       if (const AttributeProto* actual = actual_attribute(s, *stated))
         n.attrs.set(is_sparse_value(n, name) ? "value" : name, load_attribute(s, *actual, n));

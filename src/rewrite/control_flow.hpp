@@ -38,11 +38,11 @@ node extend_branches(const graph& g, const node& n, const std::array<std::vector
 
 /// The attribute of a Loop that is known to have one more iteration, and of an If that says whether it has: how many
 /// went before it (peel.cpp).
-inline constexpr std::string_view iterations_before = "iterations_before";
+inline constexpr std::string_view iterations_before = "troupe.iterations_before";
 /// The attribute of such an If that takes in all that depends on it before it is rewritten (branches.cpp).
-inline constexpr std::string_view takes_readers = "takes_readers";
+inline constexpr std::string_view takes_readers = "troupe.takes_readers";
 /// The attribute of a Loop in whose body the iteration's number is a symbol, whatever it is for.
-inline constexpr std::string_view counts_iterations = "counts_iterations";
+inline constexpr std::string_view counts_iterations = "troupe.counts_iterations";
 
 /// The same for a Loop that stays: iterations may change the rank of a carried value (peel.cpp).
 std::optional<std::vector<node>> rewrite_loop(graph& g, node& n, rewrite_context& context);

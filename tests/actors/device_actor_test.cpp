@@ -87,6 +87,13 @@ struct fixture {
   bound_plan_ptr bound;
 };
 
+template <class List>
+concept dereferenced = requires(List list) {
+  *std::forward<List>(list);
+};
+// A loop over what a temporary list refers to would go on without the list.
+static_assert(dereferenced<const device_list&> && !dereferenced<device_list>);
+
 } // namespace
 
 TEST_CASE("a device answers every chunk once, in order, and shows progress", "[actors]") {

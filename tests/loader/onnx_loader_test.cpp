@@ -52,3 +52,12 @@ TEST_CASE("weights of a file are used where they are, if they are aligned", "[lo
   }
   CHECK(in_place >= 1);
 }
+
+TEST_CASE("a file's node has no attribute that rewrites write", "[loader]") {
+  auto m = relu_model();
+  auto& named = *m.mutable_graph()->mutable_node(0)->add_attribute();
+  named.set_name("troupe.iterations_before");
+  named.set_type(onnx::AttributeProto::INT);
+  named.set_i(1);
+  CHECK_FALSE(load(m).nodes[0].attrs.has("troupe.iterations_before"));
+}

@@ -13,8 +13,8 @@ namespace troupe::test {
 
 using namespace std::chrono_literals;
 using actors::network;
-using actors::tcp_network;
 using actors::opened_link;
+using actors::tcp_network;
 using remote::frame;
 
 inline frame text_frame(std::string_view text) {

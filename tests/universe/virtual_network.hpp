@@ -1,5 +1,5 @@
-// Hosts and the ways between them, in one process: what `actors::network` is over TCP, over queues in virtual time, with
-// troubles that a test makes.
+// Hosts and the ways between them, in one process: what `actors::network` is over TCP, over queues in virtual time,
+// with troubles that a test makes.
 //
 // Each network has two threads, as a process has: one delivers frames, one after the other, for all its links; one
 // answers calls. Like TCP, a way keeps the order of each link's frames, and loses none unless the link ends.

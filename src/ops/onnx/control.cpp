@@ -7,6 +7,7 @@
 
 #include "ops/evaluate.hpp"
 #include "ops/families.hpp"
+#include "ops/onnx/own_attributes.hpp"
 
 #include <algorithm>
 #include <set>
@@ -28,7 +29,7 @@ const node_body& body_named(const std::vector<node_body>& bodies, std::string_vi
 
 /// The attribute that says why a branch cannot be executed.
 std::string refusal_of(const std::string& branch) {
-  return branch + "_refusal";
+  return fmt::format("{}{}_refusal", own_attribute_prefix, branch);
 }
 
 void parse_branches(control_call& c, const node& n) {
