@@ -78,12 +78,12 @@ bool served_executions::finish(const place& at, chunk_id chunk, bool ok) {
   expects(found != places_.end() && found->second.unfinished > 0, "a chunk has ended that had not begun");
   place_state& p = found->second;
   --p.unfinished;
-  const bool has_failed = !ok && stop(at.execution);
   if (ok && p.running) {
     p.running->ready.completed(chunk, p.running->made_ready);
     p.running->pass_others();
   }
   const bool is_stopped = executions_.at(at.execution).stop->load();
+  const bool has_failed = !ok && !is_stopped;
   if (p.unfinished == 0 && p.running && (is_stopped || p.running->ready.finished()))
     leave_slot(at, p);
   if (!p.running && !is_stopped)

@@ -38,10 +38,11 @@ public:
   /// does not allow the chunk now, or another execution has the slot.
   stop_flag begin(const place& at, const bound_plan_ptr& bound, device_index self, chunk_id chunk, uint32_t slot);
 
-  /// Says how a chunk that has begun ended. Returns whether its execution has failed by that.
+  /// Says how a chunk that has begun ended. Returns whether its execution has failed by that: then it is to be stopped,
+  /// once the session was told, which would else hear first of other chunks that they were dropped.
   bool finish(const place& at, chunk_id chunk, bool ok);
 
-  /// The execution has failed elsewhere. Returns whether it is known here and had not failed yet.
+  /// The execution has failed, here or elsewhere. Returns whether it is known here and had not failed yet.
   bool stop(uint64_t execution);
 
   /// Forgets an execution on a device; returns whether it was known there. Throws `errc::invalid_input` if chunks of it

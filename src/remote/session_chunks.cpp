@@ -178,7 +178,7 @@ void session_service::ended(const served_chunk_ptr& chunk, chunk_result result) 
     shared_->device(at.device).end(local(at.execution));
   say(std::move(made));
   if (has_failed)
-    pump_all(); // its other chunks would find nothing of what this one was to make
+    stop(execution); // its other chunks would find nothing of what this one was to make
 }
 
 void session_service::stop(uint64_t execution) {

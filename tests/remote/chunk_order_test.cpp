@@ -122,11 +122,17 @@ TEST_CASE("executions are held to their plan's order, a slot to one of them", "[
   CHECK_FALSE(stop->load());
   CHECK_FALSE(all.end(one)); // it has ended by itself
   all.begin(two, m.bound, 0, m.first, 0);
+  const auto failed = all.begin({2, 1}, m.bound, 0, m.first, 0);
   CHECK(all.finish(two, m.first, false));
+  CHECK_FALSE(failed->load()); // the session is told first
+  CHECK(all.stop(2));
+  CHECK(failed->load());
+  all.finish({2, 1}, m.first, false);
   CHECK(all.begin(two, m.bound, 0, m.last, 0)->load());
   CHECK_FALSE(all.finish(two, m.last, false));
   all.begin({3, 0}, m.bound, 0, m.first, 0); // a failed execution has no slot
   CHECK(all.end(two));
+  CHECK(all.end({2, 1}));
   all.stop_all();
   CHECK(all.take_idle().empty());
   all.finish({3, 0}, m.first, true);
@@ -138,7 +144,8 @@ TEST_CASE("an execution that failed on one device of a worker has failed on the 
   served_executions all;
   all.begin({1, 0}, m.bound, 0, m.first, 0);
   const auto stop = all.begin({1, 1}, m.bound, 0, m.first, 0);
-  all.finish({1, 0}, m.first, false);
+  CHECK(all.finish({1, 0}, m.first, false));
+  CHECK(all.stop(1));
   CHECK(stop->load());
   all.finish({1, 1}, m.first, true);
   CHECK(all.end({1, 0}));
