@@ -133,7 +133,7 @@ void world::trouble_way(const std::string& a, const site& at) {
       tale_.tell("nothing gets {} {} {} for {} ms", ways == 0 ? "between" : "from", ways == 2 ? b : a,
                  ways == 0 ? "and " + b : "to " + (ways == 2 ? a : b), length.count());
       note(length > actors::network::silence_limit ? "silence" : "short silence", at);
-      excuses_.lost_devices |= length > actors::network::silence_limit;
+      excuses_.lost_devices = true; // fate's own thread may stall, and a short silence be a long one
       if (ways != 2)
         internet_.set_way(a, b, {.held = true});
       if (ways != 1)

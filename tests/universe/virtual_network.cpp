@@ -164,6 +164,15 @@ void virtual_internet::set_way(const std::string& from, const std::string& to, c
   if (how.held && !known.how.held)
     known.held_since = clock::now();
   known.how = how;
+  // What is on the way gets through as the way is now: on a slow one it would have taken minutes.
+  for (const auto& [number, weak] : state_->cables)
+    if (const cable_ptr over = weak.lock())
+      for (direction& d : over->to)
+        if (d.from_host == from && d.to_host == to) {
+          d.free_at = std::min(d.free_at, clock::now());
+          for (item& each : d.items)
+            each.arrival = std::min(each.arrival, clock::now() + how.delay);
+        }
   state_->wake_all();
 }
 
