@@ -48,7 +48,8 @@ void fault_device::submit(chunk_work work, chunk_done done) {
   if (dead_)
     return done({.code = errc::device_lost, .message = "the device died on order"});
   if (index == script_.fail_at) {
-    failed_ = work.execution;
+    if (completer_.joinable())
+      failed_ = work.execution;
     return done({.code = errc::device_failed, .message = "the chunk failed on order"});
   }
   if (work.execution == failed_) // sent before the answer: what it reads was never made

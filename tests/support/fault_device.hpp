@@ -76,7 +76,7 @@ private:
   const fault_script script_;
   uint64_t submitted_ = 0;
   bool dead_ = false;
-  std::optional<execution_id> failed_; // the execution of the chunk that failed
+  std::optional<execution_id> failed_; // the execution of the chunk that failed, if its answer comes later
 
   std::mutex mutex_; // guards delayed_, closing_
   std::condition_variable changed_;
