@@ -3,7 +3,6 @@
 #include "support/bound_values.hpp"
 #include "support/catch.hpp"
 #include "support/rank_loops.hpp"
-#include "support/thrown.hpp"
 
 using namespace std::chrono_literals;
 using namespace troupe;
@@ -29,10 +28,7 @@ graph gathered_growth() {
 }
 
 void check_fails(const session& s, int64_t n, const std::string& words) {
-  const error problem = thrown_by([&] { s.run(rank_inputs(n)); });
-  INFO(problem.what());
-  CHECK(problem.code() == errc::invalid_input);
-  CHECK(std::string(problem.what()).find(words) != std::string::npos);
+  refuses([&] { s.run(rank_inputs(n)); }, errc::invalid_input, words);
 }
 
 } // namespace

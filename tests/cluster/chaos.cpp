@@ -13,6 +13,7 @@
 #include "support/certificate_folder.hpp"
 #include "support/relay.hpp"
 #include "support/small_models.hpp"
+#include "support/summing_models.hpp"
 #include "support/worker_process.hpp"
 
 #include <fmt/format.h>
@@ -95,27 +96,12 @@ outcome run_once(const session& s, const tensor& x, const std::vector<float>& ex
   return o;
 }
 
-/// next_i = state_i + x for `count` states, so that round-robin puts some on each device, and y, their sum.
-graph summing_model(size_t count, const symbolic_shape& dims) {
-  test::graph_builder b;
-  const value_id x = b.input("x", dims);
-  std::vector<value_id> next;
-  for (size_t i = 0; i < count; ++i)
-    next.push_back(b.op("Add", {b.input(fmt::format("state{}", i), dims), x}, {}, fmt::format("next{}", i)));
-  value_id sum = next[0];
-  for (size_t i = 1; i < count; ++i)
-    sum = b.op("Add", {sum, next[i]});
-  b.g.outputs = next;
-  b.g.outputs.push_back(sum);
-  return b.g;
-}
-
 /// A session whose state is on several hosts, step by step: its values are known.
 class summing {
 public:
   summing(engine& e, size_t count)
-      : count_(count),
-        model_(e.load(summing_model(count, {64, 4000}), {.policy = placement_policy::round_robin, .fuse = false})) {
+      : count_(count), model_(e.load(test::summing_states(count, {64, 4000}),
+                                     {.policy = placement_policy::round_robin, .fuse = false})) {
     for (size_t i = 0; i < count; ++i)
       pairs_.push_back({next_.emplace_back(fmt::format("next{}", i)), fmt::format("state{}", i)});
   }

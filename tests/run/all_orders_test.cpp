@@ -178,19 +178,16 @@ private:
       return tell([&] { machine_->on(device, plan_installed{plan->bound->id, plan->self, {}}); });
     auto& work = std::get<chunk_work>(first);
     chunk_ended ended{work.execution, work.chunk, {}};
-    const bound_plan& bound = *bound_.at(work.bound_plan);
     left_.failures -= fails ? 1 : 0;
     if (work.stop->load())
       ended.result = {.code = errc::cancelled, .message = "dropped"};
     else if (fails)
       ended.result = {.code = errc::device_failed, .message = "the test says so"};
-    else
-      for (size_t i = 0; i < work.downloads.size(); ++i) {
-        for (const value_ref& read : work.uploads)
-          CHECK(read->filled()); // no value is read before it is written
-        const value_id v = bound.source->chunks[work.chunk].downloads[i];
-        work.downloads[i]->fill(zeros(bound.source->program->values[v].type, bound.dims[v]));
-      }
+    else {
+      for (const value_ref& read : work.uploads)
+        CHECK(read->filled()); // no value is read before it is written
+      fill_with_zeros(work, *bound_.at(work.bound_plan));
+    }
     tell([&] { machine_->on(ended); });
   }
 
@@ -285,7 +282,7 @@ search_result search(const scope& s) {
   return found;
 }
 
-/// Searches all worlds of a model with at most so many troubles together.
+/// Searches all worlds of a model in which `most` troubles may happen, of whatever kinds.
 void search_all(const std::string& name, scope s, size_t most) {
   size_t places = 0, paths = 0, longest = 0;
   for (size_t losses = 0; losses <= most; ++losses)

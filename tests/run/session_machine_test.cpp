@@ -285,10 +285,7 @@ private:
     }
     const bound_plan& bound = *bound_.at(work.bound_plan);
     if (ended.result.ok())
-      for (size_t i = 0; i < work.downloads.size(); ++i) {
-        const value_id v = bound.source->chunks[work.chunk].downloads[i];
-        work.downloads[i]->fill(zeros(bound.source->program->values[v].type, bound.dims[v]));
-      }
+      fill_with_zeros(work, bound);
     tell(s, [&] { sessions_[s].machine->on(ended); });
     if (dice_.chance(0.02) && !dice_.calm)
       tell(s, [&] { sessions_[s].machine->on(ended); }); // once more, which says nothing

@@ -1,5 +1,7 @@
 #include "support/deterministic_system.hpp"
 
+#include "support/far_values.hpp"
+
 namespace troupe::test {
 
 using namespace actors;
@@ -78,12 +80,7 @@ void deterministic_session::complete(size_t device, chunk_result result) {
     const bound_plan_ptr& bound = std::find_if(log.installs.begin(), log.installs.end(), [&](const install_plan& i) {
                                     return i.bound->id == work.bound_plan;
                                   })->bound;
-    for (size_t i = 0; i < work.downloads.size(); ++i) {
-      const value_id v = bound->source->chunks[work.chunk].downloads[i];
-      tensor zeros(bound->source->program->values[v].type, bound->dims[v]);
-      std::memset(zeros.mutable_data(), 0, static_cast<size_t>(zeros.bytes()));
-      work.downloads[i]->fill(std::move(zeros));
-    }
+    fill_with_zeros(work, *bound);
   }
   ++devices_[device].health->progress;
   send({work.execution, work.chunk, std::move(result)});

@@ -1,5 +1,6 @@
 // What callers do, and what they must get.
 #include "support/control_models.hpp"
+#include "support/summing_models.hpp"
 #include "universe/world.hpp"
 
 #include <fmt/ranges.h>
@@ -157,36 +158,11 @@ private:
     }
   }
 
-  /// next = state + x for each of `count` states, which round-robin puts on different devices; y, their sum.
-  static graph summing_model(size_t count, const symbolic_shape& dims) {
-    graph_builder b;
-    const value_id x = b.input("x", dims);
-    std::vector<value_id> next;
-    for (size_t i = 0; i < count; ++i)
-      next.push_back(b.op("Add", {b.input(fmt::format("state{}", i), dims), x}, {}, fmt::format("next{}", i)));
-    value_id sum = next[0];
-    for (size_t i = 1; i < count; ++i)
-      sum = b.op("Add", {sum, next[i]});
-    b.g.outputs = next;
-    b.g.outputs.push_back(b.op("Neg", {sum}, {}, "y"));
-    return b.g;
-  }
-
-  static tensor all(const shape& dims, float value) {
-    tensor t(dtype::float32, dims);
-    std::fill_n(t.mutable_data<float>(), t.size(), value);
-    return t;
-  }
-
-  static bool is_all(const tensor& t, float value) {
-    return std::ranges::all_of(t.values<float>(), [&](float v) { return v == value; });
-  }
-
   void take_steps() {
     const size_t count = 1 + below(4);
     const shape dims{1 + static_cast<int64_t>(below(2) * 30'000)}; // short values are sent, long ones pulled
     const session s =
-        engine_.load(summing_model(count, to_symbolic(dims)), {.policy = placement_policy::round_robin, .fuse = false});
+        engine_.load(summing_states(count, dims), {.policy = placement_policy::round_robin, .fuse = false});
     std::vector<output_binding> pairs;
     for (size_t i = 0; i < count; ++i)
       pairs.push_back({fmt::format("next{}", i), fmt::format("state{}", i)});
@@ -197,15 +173,15 @@ private:
     size_t repeats = 0;
     while (bound.step() < steps) {
       const uint64_t n = bound.step() + 1;
-      named_tensors inputs{{"x", all(dims, static_cast<float>(n))}};
+      named_tensors inputs{{"x", filled(dims, static_cast<float>(n))}};
       for (size_t i = 0; n == 1 && i < count; ++i)
-        inputs[pairs[i].input] = all(dims, 0);
+        inputs[pairs[i].input] = filled(dims, 0);
       run_options limit = limits();
       wish_.bare_state = !how.heal || how.heal_bytes < 1 << 20;
       try {
         const run_result r = bound.run(inputs, limit);
         const auto sum = static_cast<float>(n * (n + 1) / 2);
-        expect(is_all(r.outputs.at("y"), -sum * static_cast<float>(count)), "a bound step");
+        expect(same(r.outputs.at("y"), filled(dims, sum * static_cast<float>(count))), "a bound step");
         if (r.stats.repeated_steps > 0)
           world_.tale().count("healed");
       } catch (const state_rolled_back& back) {
@@ -228,7 +204,7 @@ private:
         std::this_thread::sleep_for(std::chrono::milliseconds(below(200)));
     }
     const auto sum = static_cast<float>(steps * (steps + 1) / 2);
-    expect(is_all(bound.fetch("next0"), sum), "a bound value");
+    expect(same(bound.fetch("next0"), filled(dims, sum)), "a bound value");
   }
 
   void accuse_queue(const session& s) {
@@ -258,16 +234,19 @@ private:
     world_.tale().tell("{}: strategy {}, micro-batch {}, at most {} rows, {}", name_, static_cast<int>(how.strategy),
                        how.stream.micro_batch, how.stream.max_batch, how.stream.ordered ? "ordered" : "as they come");
     const session s = engine_.load(model, how);
-    std::vector<std::pair<named_tensors, std::future<run_result>>> coming;
+    struct submitted {
+      named_tensors inputs;
+      std::future<run_result> answer;
+      wishes wish;
+    };
+    std::vector<submitted> coming;
     for (size_t i = 1 + below(8); i > 0; --i) {
       named_tensors inputs{{"x", random_tensor({static_cast<int64_t>(1 + below(12)), 3}, static_cast<uint32_t>(i))}};
       auto answer = s.submit(inputs, limits());
-      coming.emplace_back(std::move(inputs), std::move(answer));
-      wishes_.push_back(wish_);
+      coming.push_back({std::move(inputs), std::move(answer), wish_});
     }
-    for (size_t i = 0; i < coming.size(); ++i) {
-      wish_ = wishes_[i];
-      auto& [inputs, answer] = coming[i];
+    for (auto& [inputs, answer, wish] : coming) {
+      wish_ = wish;
       if (answer.wait_for(120s) != std::future_status::ready)
         return accuse_queue(s);
       const failure why =
@@ -275,7 +254,6 @@ private:
       if (why.failed())
         judge("stream", why);
     }
-    wishes_.clear();
   }
 
   void run_loop() {
@@ -345,7 +323,6 @@ private:
   random_source random_;
   const std::string name_;
   wishes wish_;
-  std::vector<wishes> wishes_;
 };
 
 } // namespace

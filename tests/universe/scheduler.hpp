@@ -27,7 +27,6 @@ struct virtual_thread {
   int system_id = 0;
   void* (*start)(void*) = nullptr;
   void* argument = nullptr;
-  void* result = nullptr;
 };
 
 /// See the top of this file.
@@ -45,12 +44,10 @@ public:
   virtual_thread& add();
   /// The running thread waits until `wake` finds it, or until a time. Returns whether it was woken.
   bool wait(const void* what, const char* call, int64_t until_ns = never_ns);
-  /// Lets threads that wait for `what` go on, at most so many, in an order that the seed decides; returns how many.
+  /// Lets up to `most` threads that wait for `what` go on, in an order that the seed decides; returns how many.
   size_t wake(const void* what, size_t most = SIZE_MAX);
   /// The running thread could go on; perhaps another one does, or some time passes.
   void may_switch();
-  /// Lets time pass while the running thread computes.
-  void pass(int64_t ns) { now_ += ns; }
   /// The running thread ends; another one goes on.
   void end_thread();
   /// Blocks the calling thread of the system until it is `self`'s turn.
@@ -76,8 +73,5 @@ private:
   virtual_thread* running_ = nullptr;
   int ending_ = 0; // the system's number of the thread that ended last, until it is gone
 };
-
-/// Returns the scheduler of this process; null if its threads are not virtual.
-scheduler* virtual_scheduler();
 
 } // namespace troupe::universe

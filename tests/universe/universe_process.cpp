@@ -94,12 +94,12 @@ constexpr const char* end_word = "END ";
 std::string read_answer(int from) {
   std::string text;
   std::array<char, 4096> part{};
-  for (size_t end = std::string::npos; end == std::string::npos || text.back() != '\n'; end = text.rfind(end_word)) {
+  do {
     const ssize_t n = read(from, part.data(), part.size());
     if (n <= 0)
       std::abort();
     text.append(part.data(), static_cast<size_t>(n));
-  }
+  } while (text.back() != '\n' || text.rfind(end_word) == std::string::npos);
   return text;
 }
 

@@ -78,11 +78,8 @@ int gettimeofday(timeval* to, void* zone) noexcept {
   return 0;
 }
 time_t time(time_t* to) noexcept {
-  const timespec now = [] {
-    timespec t{};
-    clock_gettime(CLOCK_REALTIME, &t);
-    return t;
-  }();
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
   return to ? *to = now.tv_sec : now.tv_sec;
 }
 

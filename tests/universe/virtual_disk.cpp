@@ -1,9 +1,8 @@
 #include "universe/virtual_disk.hpp"
 
-#include "universe/scheduler.hpp"
+#include "universe/virtual_call.hpp"
 
 #include <cerrno>
-#include <dlfcn.h>
 #include <fcntl.h>
 
 namespace troupe::universe {
@@ -23,10 +22,8 @@ void set_full_disk_chance(double chance) {
 extern "C" int posix_fallocate(int file, off_t from, off_t size) {
   using namespace troupe::universe; // NOLINT(google-build-using-namespace): this function must be in no namespace
   constexpr uint64_t parts = 1000;
-  scheduler* const all = virtual_scheduler();
-  if (all && static_cast<double>(all->below(parts)) < full_chance * static_cast<double>(parts))
+  if (is_virtual() && static_cast<double>(all->below(parts)) < full_chance * static_cast<double>(parts))
     return ENOSPC;
-  static const auto real = reinterpret_cast<decltype(&posix_fallocate)>(dlsym(RTLD_NEXT, "posix_fallocate"));
-  return real(file, from, size);
+  return REAL(posix_fallocate)(file, from, size);
 }
 #pragma GCC visibility pop

@@ -49,7 +49,7 @@ struct call {
   std::string refusal; // empty: welcome
 };
 
-/// Its threads and callers are woken for what concerns them alone: a universe has many.
+/// A process on a host. Its threads and callers are woken for what concerns them alone: a universe has many.
 struct place {
   std::string host;
   std::condition_variable due, called, answered; // something to deliver; a call; an answer to one
@@ -110,6 +110,7 @@ struct virtual_internet::state : std::enable_shared_from_this<virtual_internet::
   void hand_over(const place_ptr& p, const cable_ptr& over, size_t end, std::unique_lock<std::mutex>& lock);
   void answer_calls(const place_ptr& p);
   void answer(const place_ptr& p, call& c, std::unique_lock<std::mutex>& lock);
+  static void refuse_calls(place& p);
   void leave(const place_ptr& p);
 };
 

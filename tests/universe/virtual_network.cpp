@@ -6,6 +6,12 @@ namespace troupe::universe {
 
 using clock = std::chrono::steady_clock;
 
+namespace {
+
+constexpr const char* process_is_gone = "cannot be reached: Connection reset";
+
+} // namespace
+
 /// The network of one process.
 class virtual_internet::state::virtual_network final : public actors::network {
 public:
@@ -108,7 +114,7 @@ void virtual_internet::state::answer(const place_ptr& p, call& c, std::unique_lo
   }
   lock.lock();
   if (p->gone)
-    refusal = "cannot be reached: Connection reset";
+    refusal = process_is_gone;
   if (!refusal.empty())
     p->cables.erase(c.over->number);
   c.answered = true;
@@ -119,6 +125,14 @@ void virtual_internet::state::answer(const place_ptr& p, call& c, std::unique_lo
     c.over->to[0].to->answered.notify_all();
 }
 
+void virtual_internet::state::refuse_calls(place& p) {
+  for (const auto& c : p.calls) {
+    c->answered = true;
+    c->refusal = process_is_gone;
+  }
+  p.calls.clear();
+}
+
 void virtual_internet::state::leave(const place_ptr& p) {
   std::vector<std::thread> enders;
   {
@@ -126,11 +140,7 @@ void virtual_internet::state::leave(const place_ptr& p) {
     p->closing = true;
     if (const auto found = listening.find(p->host); found != listening.end() && found->second == p)
       listening.erase(found);
-    for (const auto& c : p->calls) {
-      c->answered = true;
-      c->refusal = "cannot be reached: Connection reset";
-    }
-    p->calls.clear();
+    refuse_calls(*p);
     for (const auto& [number, over] : std::map(p->cables))
       for (size_t e = 0; e < 2; ++e)
         if (over->to[e].to == p)
@@ -185,13 +195,8 @@ void virtual_internet::cut(const std::string& a, const std::string& b) {
 void virtual_internet::kill(const std::string& host) {
   const std::lock_guard lock(state_->mutex);
   if (const auto found = state_->listening.find(host); found != state_->listening.end()) {
-    place& p = *found->second;
-    p.gone = true;
-    for (const auto& c : p.calls) {
-      c->answered = true;
-      c->refusal = "cannot be reached: Connection reset";
-    }
-    p.calls.clear();
+    found->second->gone = true;
+    state::refuse_calls(*found->second);
     state_->listening.erase(found);
   }
   state_->wake_all();

@@ -35,7 +35,8 @@ public:
   void set_way(const std::string& from, const std::string& to, const way& how);
   /// Ends all links between two hosts; frames on their way are lost.
   void cut(const std::string& a, const std::string& b);
-  /// Ends all links of a host and lets nobody call it, as if its process were gone. Its network goes on in vain.
+  /// Ends all links of a host and refuses all calls to it, as if its process were gone. What its network still does
+  /// has no effect.
   void kill(const std::string& host);
 
 private:

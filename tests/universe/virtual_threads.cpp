@@ -21,8 +21,7 @@ void* run_thread(void* given) {
   all->await_turn(*me);
   // The destructors of thread-local variables still belong to the thread; those of keys come after them.
   pthread_setspecific(ending, reinterpret_cast<void*>(uintptr_t{1}));
-  me->result = me->start(me->argument);
-  return me->result;
+  return me->start(me->argument);
 }
 
 void end_at_last(void* round) {
@@ -49,10 +48,6 @@ void print_calls(int) {
 }
 
 } // namespace
-
-scheduler* virtual_scheduler() {
-  return me ? all : nullptr;
-}
 
 void begin_virtual_threads(const thread_rules& rules, std::function<void(stuck)> when_stuck) {
   mallopt(M_ARENA_MAX, 1); // so that addresses do not depend on which thread of the system comes first

@@ -13,7 +13,6 @@
 
 #include <array>
 #include <filesystem>
-#include <set>
 #include <thread>
 
 namespace troupe::universe {
