@@ -1,12 +1,16 @@
 #include "actors/actor_runtime.hpp"
 
 #include "actors/system_end.hpp"
+#include "cost/profile_file.hpp"
 
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <filesystem>
 #include <thread>
+
+#include <unistd.h>
 
 namespace troupe::actors {
 namespace {
@@ -21,6 +25,12 @@ constexpr std::chrono::milliseconds closing_limit = std::chrono::minutes(10);
 /// Checks the options; a device timeout that sets no limit becomes zero.
 engine_options checked(engine_options options) {
   options.device_timeout = time_limit(options.device_timeout, "engine_options::device_timeout").value_or(0ms);
+  if (const std::string& folder = options.recorder.folder; !folder.empty()) {
+    std::error_code why;
+    std::filesystem::create_directories(folder, why);
+    if (why)
+      fail(errc::io, "cannot make the folder '{}' for recordings: {}", folder, why.message());
+  }
   return options;
 }
 
@@ -104,18 +114,34 @@ actor_runtime::~actor_runtime() {
   close();
 }
 
+std::unique_ptr<recording::recorder> actor_runtime::make_recorder(const std::vector<device_handle>& devices,
+                                                                  const std::shared_ptr<session_plans>& plans,
+                                                                  bool follows_speeds) {
+  const recorder_options& how = options_.recorder;
+  if (how.folder.empty())
+    return nullptr;
+  std::vector<device_info> infos;
+  for (const device_handle& d : devices)
+    infos.push_back(d.info);
+  recording::session_facts facts = recording::facts_of(*plans, infos, options_.completion, follows_speeds);
+  facts.version = TROUPE_VERSION;
+  facts.profile_file = options_.profile_file.empty() ? profile_path().string() : options_.profile_file;
+  const std::filesystem::path file =
+      std::filesystem::path(how.folder) / fmt::format("session-{}-{}.recording", getpid(), ++recordings_);
+  return std::make_unique<recording::recorder>(file, facts, how.memory, plans);
+}
+
 coordinator_ref actor_runtime::spawn_coordinator(const device_list& devices, std::shared_ptr<session_plans> plans) {
   const forgotten_logger behind;
   const std::lock_guard lock(mutex_);
   if (closed_)
     fail(errc::cancelled, "the engine is closed");
   forget_ended(coordinators_);
-  coordinator_options options{*devices,
-                              std::move(plans),
-                              system_->spawn<caf::detached>(planner),
-                              options_.completion,
-                              options_.device_timeout,
-                              options_.kernels == kernel_time::later};
+  const bool follows = options_.kernels == kernel_time::later;
+  std::unique_ptr<recording::recorder> notes = make_recorder(*devices, plans, follows);
+  coordinator_options options{
+      *devices, std::move(plans), system_->spawn<caf::detached>(planner), options_.completion, options_.device_timeout,
+      follows,  std::move(notes)};
   coordinator_ref actor = system_->spawn(coordinator, std::move(options));
   coordinators_.push_back(actor.address());
   const device_list now = host_->devices();

@@ -60,6 +60,9 @@ public:
   void close();
 
 private:
+  /// Returns what records a session; null if that is not wanted. Throws `errc::io`.
+  std::unique_ptr<recording::recorder> make_recorder(const std::vector<device_handle>& devices,
+                                                     const std::shared_ptr<session_plans>& plans, bool follows_speeds);
   bool await_actors() const;
   void check_open();
   void open_all(const engine_hooks& hooks);
@@ -77,6 +80,7 @@ private:
   std::mutex mutex_; // guards coordinators_, streams_, closed_, and that all of them hear of devices in the same order
   std::vector<caf::actor_addr> coordinators_, streams_;
   bool closed_ = false;
+  size_t recordings_ = 0; // so far; guarded by mutex_
 };
 
 } // namespace troupe::actors

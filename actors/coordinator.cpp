@@ -40,15 +40,16 @@ std::shared_ptr<ledger_account> open_account(const device_handle& device, const 
   });
 }
 
-std::unique_ptr<session_machine> make_machine(const coordinator_options& options, const caf::actor_addr& session) {
+std::unique_ptr<recording::recorded_machine> make_machine(coordinator_options& options,
+                                                          const caf::actor_addr& session) {
   std::vector<device_info> infos;
   ledger_accounts accounts;
   for (const device_handle& handle : options.devices) {
     infos.push_back(handle.info);
     accounts.push_back(open_account(handle, session));
   }
-  return std::make_unique<session_machine>(infos, std::move(accounts), options.plans, options.completion,
-                                           options.follows_speeds);
+  return std::make_unique<recording::recorded_machine>(infos, std::move(accounts), options.plans, options.completion,
+                                                       options.follows_speeds, std::move(options.notes));
 }
 
 } // namespace
@@ -70,7 +71,7 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
         // By sender: the plan may be retired already.
         const size_t device = device_of(caf::actor_cast<caf::actor_addr>(self_->current_sender()), options_.devices);
         if (device < options_.devices.size())
-          tell([&](session_machine& m) { m.on(device, answer); });
+          tell([&](recording::recorded_machine& m) { m.on(device, answer); });
       }),
       in([this](const chunk_begun& begun) { machine_->on(begun); }),
       in([this](chunk_ended& ended) {
@@ -79,25 +80,27 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
         machine_->on(ended);
         carry_out_all();
       }),
-      in([this](tensor_fetched& answer) { tell([&](session_machine& m) { m.on(answer); }); }),
+      in([this](tensor_fetched& answer) { tell([&](recording::recorded_machine& m) { m.on(answer); }); }),
       in([this](const run& message) { start_run(message.pending); }),
-      in([this](const cancel_run& message) { tell([&](session_machine& m) { m.cancel(message.ticket); }); }),
-      in([this](const planned& made) { tell([&](session_machine& m) { m.on(made); }); }),
+      in([this](const cancel_run& message) {
+        tell([&](recording::recorded_machine& m) { m.cancel(message.ticket); });
+      }),
+      in([this](const planned& made) { tell([&](recording::recorded_machine& m) { m.on(made); }); }),
       in([this](const plan_query_message& message) {
         notice_lost_devices();
         queries_.emplace(++last_query_, message.query);
-        tell([&](session_machine& m) { m.ask_plan(last_query_, message.query->inputs); });
+        tell([&](recording::recorded_machine& m) { m.ask_plan(last_query_, message.query->inputs); });
       }),
-      in([this](const session_query_message& message) { message.query->result.answer(machine_->stats()); }),
+      in([this](const session_query_message& message) { message.query->result.answer(machine_->state().stats()); }),
       in([this](const device_joined& joined) { join(*joined.device); }),
       in([this](const device_leaves& leaving) { leave(leaving); }),
       in([this](const close_session&) {
         closing_ = true;
-        tell([](session_machine&) {});
+        tell([](recording::recorded_machine& m) { m.tick(); });
       }),
       in([this](const tick&) { on_tick(); }),
-      in([this](const memory_changed&) { tell([](session_machine& m) { m.on_memory_changed(); }); }),
-      in([this](const continue_control& go_on) { tell([&](session_machine& m) { m.on(go_on); }); }),
+      in([this](const memory_changed&) { tell([](recording::recorded_machine& m) { m.on_memory_changed(); }); }),
+      in([this](const continue_control& go_on) { tell([&](recording::recorded_machine& m) { m.on(go_on); }); }),
   };
 }
 
@@ -132,20 +135,20 @@ void coordinator_state::tell(Event&& event) {
 }
 
 void coordinator_state::carry_out_all() {
-  const bool ends = closing_ && machine_->idle();
-  if (ends)
-    // Its orders, to retire plans, go out with the commands below.
-    machine_->close();
-  do {
-    machine_->take_commands(commands_);
-    for (command& c : commands_)
+  const auto carry_out = [this] {
+    machine_->carry_out(commands_, [&](command& c) {
       std::visit(overloaded{[&](continue_control& next) { self_->send(self_, next); },
                             [&](plan_wanted& job) { self_->send(options_.planner, std::move(job)); },
                             [](give_memory_back& give) { give(); }, [&](auto& what) { this->carry_out(what); }},
                  c);
-  } while (machine_->use_spare_time());
-  if (ends)
+    });
+  };
+  carry_out();
+  if (closing_ && machine_->state().idle()) {
+    machine_->close();
+    carry_out(); // its orders to retire plans
     self_->quit();
+  }
 }
 
 void coordinator_state::carry_out(device_order& order) {
@@ -182,13 +185,13 @@ void coordinator_state::join(const device_handle& device) {
   watches_.emplace_back();
   needed_.emplace_back();
   auto account = open_account(device, self_->address());
-  tell([&](session_machine& m) { m.add_device(device.info, std::move(account)); });
+  tell([&](recording::recorded_machine& m) { m.add_device(device.info, std::move(account)); });
   self_->monitor(device.actor);
 }
 
 void coordinator_state::lose(const caf::actor_addr& ended) {
   if (const size_t device = device_of(ended, options_.devices); device < options_.devices.size())
-    tell([&](session_machine& m) {
+    tell([&](recording::recorded_machine& m) {
       m.lose_device(device, options_.devices[device].health->because("its actor has ended"));
     });
 }
@@ -198,7 +201,7 @@ void coordinator_state::leave(const device_leaves& leaving) {
   if (device == options_.devices.size() || options_.devices[device].health->lost)
     return;
   needed_[device] = leaving.need;
-  tell([&](session_machine& m) { m.leave_device(device, leaving.why); });
+  tell([&](recording::recorded_machine& m) { m.leave_device(device, leaving.why); });
 }
 
 void coordinator_state::start_run(const pending_run_ptr& run) {
@@ -207,37 +210,37 @@ void coordinator_state::start_run(const pending_run_ptr& run) {
   // Before it is planned: no message tells of a device that another session has lost and whose actor hangs.
   notice_lost_devices();
   runs_.emplace(run->request->ticket, run);
-  tell([&](session_machine& m) { m.start_run(run->request); });
+  tell([&](recording::recorded_machine& m) { m.start_run(run->request); });
   arm_tick(run->request->deadline);
 }
 
 void coordinator_state::on_tick() {
   if (next_tick_ && now() >= *next_tick_)
     next_tick_.reset();
-  tell([](session_machine& m) { m.tick(); });
+  tell([](recording::recorded_machine& m) { m.tick(); });
   check_silence();
-  arm_tick(machine_->next_deadline());
+  arm_tick(machine_->state().next_deadline());
 }
 
 void coordinator_state::notice_lost_devices() {
   for (size_t d = 0; d < options_.devices.size(); ++d)
     if (const device_health& health = *options_.devices[d].health; health.lost)
-      tell([&](session_machine& m) { m.lose_device(d, health.because("another session lost it")); });
+      tell([&](recording::recorded_machine& m) { m.lose_device(d, health.because("another session lost it")); });
 }
 
 void coordinator_state::check_silence() {
   for (size_t d = 0; d < options_.devices.size() && options_.device_timeout.count() > 0; ++d) {
     // One that another session lost too: its actor may hang, and then no message says that it is gone.
     const device_health& health = *options_.devices[d].health;
-    if (watches_[d].is_silent(health, machine_->has_work(d), now(), options_.device_timeout))
-      tell([&](session_machine& m) {
+    if (watches_[d].is_silent(health, machine_->state().has_work(d), now(), options_.device_timeout))
+      tell([&](recording::recorded_machine& m) {
         m.lose_device(d, fmt::format("it did not answer for {} ms", options_.device_timeout.count()));
       });
   }
 }
 
 void coordinator_state::arm_tick(std::optional<run_time> at) {
-  if (options_.device_timeout.count() > 0 && !machine_->idle()) {
+  if (options_.device_timeout.count() > 0 && !machine_->state().idle()) {
     const run_time look = now() + look_interval(options_.device_timeout);
     at = at ? std::min(*at, look) : look;
   }

@@ -5,7 +5,7 @@
 
 #include "actors/entry.hpp"
 #include "actors/silence_watch.hpp"
-#include "run/session_machine.hpp"
+#include "recording/recorded_machine.hpp"
 
 #include <unordered_map>
 
@@ -18,7 +18,8 @@ struct coordinator_options {
   planner_ref planner;                  // ends with the coordinator
   completion_mode completion = completion_mode::device;
   std::chrono::milliseconds device_timeout{0};
-  bool follows_speeds = true; // of devices, where that is possible (run/plan_changes.hpp)
+  bool follows_speeds = true;                           // of devices, where that is possible (run/plan_changes.hpp)
+  std::unique_ptr<recording::recorder> notes = nullptr; // null: nothing is recorded
 };
 
 class coordinator_state {
@@ -71,7 +72,7 @@ private:
 
   pointer self_ = nullptr;
   coordinator_options options_;
-  std::unique_ptr<session_machine> machine_;
+  std::unique_ptr<recording::recorded_machine> machine_;
   std::vector<silence_watch> watches_;                 // by device
   std::vector<std::shared_ptr<const void>> needed_;    // by device: of those that leave
   std::unordered_map<uint64_t, pending_run_ptr> runs_; // by ticket: not answered

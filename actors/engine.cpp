@@ -83,8 +83,9 @@ std::string engine::profile_problem() const {
 session engine::load(const std::string& path, const session_options& options) {
   const auto start = std::chrono::steady_clock::now();
   graph source = load_model(std::filesystem::path(path));
-  return guarded(
-      "", [&] { return open(make_model(std::move(source), prepared(options), milliseconds_since(start)), options); });
+  return guarded("", [&] {
+    return open(make_model(std::move(source), prepared(options), milliseconds_since(start), path), options);
+  });
 }
 
 session engine::load(const built_model& model, const session_options& options) {

@@ -4,12 +4,16 @@
 //   fan-out   10,000 chunks over 4 null devices, 100 chains side by side
 //   chain     1,000 chunks in one chain over 4 null devices
 //
+// Each of them also with sessions that are recorded in memory (`engine_options::recorder`).
+//
 // Options are Google Benchmark's. Prints the median and the 99th percentile of a run's time, the processor time of all
 // threads in it, which a busy machine disturbs less, and of its time over its chunks (`a_chunk`).
 #include "bench/growing_dims.hpp"
 #include "bench/models.hpp"
 
 #include <benchmark/benchmark.h>
+
+#include <filesystem>
 
 namespace {
 
@@ -30,10 +34,10 @@ built_model make_chains(size_t chains, size_t length) {
 }
 
 /// Has runs of a model timed in `repetitions` of `iterations`.
-void time(const char* name, const session& s, int iterations, int repetitions) {
+void time(const std::string& name, const session& s, int iterations, int repetitions) {
   const named_tensors inputs = inputs_of(s.inputs(), {});
   const auto chunks = static_cast<double>(plan_of(s, inputs)->chunks.size());
-  benchmark::RegisterBenchmark(name,
+  benchmark::RegisterBenchmark(name.c_str(),
                                [=](benchmark::State& state) {
                                  while (state.KeepRunning())
                                    s.run(inputs);
@@ -48,15 +52,25 @@ void time(const char* name, const session& s, int iterations, int repetitions) {
       ->UseRealTime();
 }
 
+/// The three cases on engines of their own; `suffix` ends their names.
+struct engine_pair {
+  engine_pair(const std::string& suffix, const recorder_options& recorder)
+      : one({.devices = {"null"}, .recorder = recorder}), four({.devices = {"null*4"}, .recorder = recorder}) {
+    const session_options alternating{.policy = placement_policy::round_robin, .fuse = false};
+    time("call" + suffix, one.load(make_chains(1, 1)), 10, 2000);
+    time("fan-out" + suffix, four.load(make_chains(100, 100), alternating), 1, 50);
+    time("chain" + suffix, four.load(make_chains(1, 1'000), alternating), 1, 50);
+  }
+
+  engine one, four;
+};
+
 } // namespace
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  engine one({.devices = {"null"}});
-  time("call", one.load(make_chains(1, 1)), 10, 2000);
-  engine four({.devices = {"null*4"}});
-  const session_options alternating{.policy = placement_policy::round_robin, .fuse = false};
-  time("fan-out", four.load(make_chains(100, 100), alternating), 1, 50);
-  time("chain", four.load(make_chains(1, 1'000), alternating), 1, 50);
+  const engine_pair plain("", {});
+  const engine_pair recorded(", recorded", {.folder = std::filesystem::temp_directory_path().string(),
+                                            .memory = size_t{64} << 20}); // no run fails, so no file is written
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -148,6 +148,9 @@ engine_options model_options::engine() const {
   options.credentials = credentials;
   options.kernels = kernels;
   options.cpu_threads = threads;
+  options.recorder.folder = record;
+  if (!record_memory.empty())
+    options.recorder.memory = static_cast<size_t>(parse_bytes(record_memory, "--record-memory"));
   for (const auto& text : memory) {
     const auto [name, bytes] = split_assignment(text, "--memory");
     options.memory[name] = parse_bytes(bytes, "--memory");

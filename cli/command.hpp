@@ -47,6 +47,8 @@ struct model_options {
   std::vector<std::string> inputs; // "name=file"
   bool no_fuse = false;
   uint64_t seed = 0;
+  std::string record;        // a folder; empty: nothing is recorded
+  std::string record_memory; // "64MiB"; empty: recordings go to files
   bool json = false;
   bool quiet = false;
   bool gpu_validation = false;
@@ -80,7 +82,7 @@ void add_host_options(CLI::App& command, model_options& options);
 /// Adds `--policy`, `--policy-plugin`, `--pin`, `--load`, `--precision`, `--no-fuse`, `--json`, `--quiet`.
 void add_placement_options(CLI::App& command, model_options& options);
 
-/// Adds `--devices`, `--memory`, `--kernels`, `--hosts` and credentials, and those of placement.
+/// Adds `--devices`, `--memory`, `--kernels`, `--record`, `--hosts` and credentials, and those of placement.
 void add_threads_option(CLI::App& command, unsigned& threads);
 void add_engine_options(CLI::App& command, model_options& options);
 
@@ -183,6 +185,7 @@ void add_simulate(CLI::App& app);
 void add_cluster(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_trace(CLI::App& app);
+void add_replay(CLI::App& app);
 void add_completion(CLI::App& app);
 
 } // namespace troupe::cli

@@ -54,6 +54,7 @@ constexpr auto subcommands = std::to_array<std::pair<std::string_view, void (*)(
     {"operators", troupe::cli::add_operators},
     {"exec", troupe::cli::add_exec},
     {"trace", troupe::cli::add_trace},
+    {"replay", troupe::cli::add_replay},
     {"completion", troupe::cli::add_completion},
 });
 

@@ -61,6 +61,16 @@ void add_engine_options(CLI::App& command, model_options& options) {
       ->type_name("TIME")
       ->transform(CLI::CheckedTransformer(words(kernel_words)).description(""));
   add_threads_option(command, options.threads);
+  CLI::Option* record =
+      command
+          .add_option("--record", options.record,
+                      "Folder in which to keep what happens to the sessions, one file each, for `troupe replay`")
+          ->type_name("DIR");
+  command
+      .add_option("--record-memory", options.record_memory,
+                  "Keep that many bytes of each session's last events in memory, and write them when a run fails")
+      ->type_name("BYTES")
+      ->needs(record);
   add_host_options(command, options);
   add_placement_options(command, options);
 }

@@ -40,6 +40,16 @@ struct host_credentials {
   bool insecure = false;
 };
 
+/// Where an engine's sessions keep what happens to them, event by event, so that `troupe replay` can do it again.
+struct recorder_options {
+  /// The folder of the recordings, one file for each session; it is made if it does not exist. Empty: sessions keep
+  /// nothing. One that cannot be made is refused when the engine is (`errc::io`).
+  std::string folder = {};
+  /// Bytes of memory for a session's last events. They are written out once, when the first run ends with an error that
+  /// its caller did not ask for. 0: all events are written as they come.
+  size_t memory = 0;
+};
+
 /// What an engine is made of.
 struct engine_options {
   /// Device names: "cpu", "vulkan:0" (a GPU), "null", "slow:25" (the CPU at 25 % of its speed, for experiments);
@@ -69,6 +79,8 @@ struct engine_options {
   /// What `troupe profile` measured and kept; empty: the file in the user's cache folder. One that cannot be used is
   /// ignored, see `engine::profile_problem`.
   std::string profile_file = {};
+  /// For finding faults.
+  recorder_options recorder = {};
 };
 
 // -- a model

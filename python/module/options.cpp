@@ -82,6 +82,8 @@ constexpr engine_row engine_rows[] = {
      [](engine_options& o, const py::handle& v) { o.device_timeout = milliseconds_of(v.cast<double>()); }},
     {"memory", [](engine_options& o, const py::handle& v) { o.memory = v.cast<std::map<std::string, int64_t>>(); }},
     {"profile_file", [](engine_options& o, const py::handle& v) { o.profile_file = v.cast<std::string>(); }},
+    {"record", [](engine_options& o, const py::handle& v) { o.recorder.folder = v.cast<std::string>(); }},
+    {"record_memory", [](engine_options& o, const py::handle& v) { o.recorder.memory = v.cast<size_t>(); }},
 };
 
 using session_row = option<given_session>;

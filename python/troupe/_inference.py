@@ -19,7 +19,7 @@ Provider = Union[str, Tuple[str, Mapping[str, Any]]]
 _CPU_PROVIDER = "CPUExecutionProvider"
 _ENGINE_OPTIONS = (
     "memory", "hosts", "certificate", "key", "ca", "insecure", "device_timeout", "profile_file", "completion",
-    "kernels",
+    "kernels", "record", "record_memory",
 )
 
 

@@ -11,9 +11,9 @@ from .tree import CPP, Violation
 SHADER_DOORS = {"parameters": "src/launch", "scalar_codes.h": "src/ops"}
 LABORATORY = ["pages", "schedules", "measure", "sim", "experiments"]
 SRC_ORDER = ["base", "tensor", "graph", "ops", "layers", "loader", "rewrite", "cost", "launch", "plan", "device", "cpu",
-             "trace", "run", "wire", "remote", "strategy", "monitoring", *LABORATORY]
+             "trace", "run", "wire", "recording", "remote", "strategy", "monitoring", *LABORATORY]
 # By folder, the folders above it in the order that it does without all the same.
-NO_RUNS = ["cpu", "run", "wire", "remote", "strategy", "monitoring", "pages"]
+NO_RUNS = ["cpu", "run", "wire", "recording", "remote", "strategy", "monitoring", "pages"]
 OVER_PLAN = ["device", "trace", *NO_RUNS]
 SRC_SKIPS = {"loader": ["layers"], "rewrite": ["layers"], "cost": ["loader", "rewrite"],
              "launch": ["loader", "rewrite", "cost", "layers"], "plan": ["loader", "rewrite", "layers"],

@@ -46,6 +46,8 @@ public:
   /// Says what a control-flow chunk has made: the outputs of its node, in their order.
   void fill(const chunk& c, std::span<const tensor> results) const;
 
+  /// Returns a value that crosses, made or to be made; null before its chunk is taken, and if it is not needed any more.
+  const value_ref& made(value_id v) const { return at(v).made; }
   /// Returns whether all outputs are there.
   bool are_complete() const { return outputs_missing_ == 0; }
   /// Returns the outputs in the order of the plan's graph.

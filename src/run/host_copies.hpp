@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 namespace troupe {
 
@@ -49,7 +48,7 @@ private:
   const session_plans& plans_;
   const session_devices& devices_;
   std::vector<command>& commands_;
-  std::unordered_map<uint64_t, waiting_run> waiting_; // by ticket
+  std::map<uint64_t, waiting_run> waiting_; // by ticket
 };
 
 } // namespace troupe

@@ -7,6 +7,7 @@
 #include "run/ledger_account.hpp"
 #include "run/session_plans.hpp"
 
+#include <map>
 #include <unordered_map>
 
 namespace troupe {
@@ -91,7 +92,7 @@ private:
 
   ledger_accounts accounts_;
   std::vector<command>& commands_;
-  std::unordered_map<uint64_t, installation> installed_;     // by bound plan id
+  std::map<uint64_t, installation> installed_;               // by bound plan id
   std::unordered_map<uint64_t, slot_pool> slots_;            // by layout id
   std::unordered_map<const planned_model*, size_t> planned_; // layouts of each plan: its weights are there
   std::vector<int64_t> freed_;                               // by device: not yet given back

@@ -219,8 +219,9 @@ bool states_shardings(const graph& g) {
 
 } // namespace
 
-model_ptr make_model(graph source, session_options options, double load_ms) {
+model_ptr make_model(graph source, session_options options, double load_ms, std::string file) {
   auto m = std::make_shared<model>();
+  m->file = std::move(file);
   validate(source);
   sort_topologically(source);
   resolve(source);

@@ -25,13 +25,14 @@ struct model {
   std::shared_ptr<const policy_library> plugin;            // what `options.policy_plugin` names; null for none
   std::shared_ptr<const strategy_library> strategy_plugin; // likewise
   std::vector<std::string> host_inputs;                    // see host_inputs_of
+  std::string file;                                        // that it was loaded from; empty if it was built in code
   double load_ms = 0;
 };
 using model_ptr = std::shared_ptr<const model>;
 
-/// Checks a graph and the options against it, and reads the saved plan. Throws `errc::invalid_model`,
-/// `errc::unsupported`, `errc::invalid_argument`, `errc::invalid_plan`, `errc::io`.
-model_ptr make_model(graph source, session_options options, double load_ms);
+/// Checks a graph and the options against it, and reads the saved plan. `file`: see `model`. Throws
+/// `errc::invalid_model`, `errc::unsupported`, `errc::invalid_argument`, `errc::invalid_plan`, `errc::io`.
+model_ptr make_model(graph source, session_options options, double load_ms, std::string file = {});
 
 /// What a run is given: tensors in the host's memory, and those that are on devices, by name, or carried on by a bound
 /// session (null: it carries nothing). An input may be both in the host's memory and elsewhere: then both are the same.

@@ -22,6 +22,8 @@ public:
   /// the order of plans; empty: all.
   plan_devices(std::vector<device_info> all, const std::vector<size_t>& lost, std::vector<std::string> only);
 
+  /// Returns the names of the devices that plans may use, in the order of plans; empty: all.
+  const std::vector<std::string>& only() const { return only_; }
   /// Returns those that plans use now, as indices among the engine's devices.
   const std::vector<size_t>& usable() const { return usable_; }
   std::vector<device_info> infos() const;

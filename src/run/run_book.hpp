@@ -5,6 +5,8 @@
 #include "run/control_chunks.hpp"
 #include "run/memory_queue.hpp"
 
+#include <map>
+
 namespace troupe {
 
 class run_book {
@@ -17,7 +19,7 @@ public:
 
   // -- runs, by ticket
   void add(const run_request_ptr& request) { runs_.emplace(request->ticket, request); }
-  const std::unordered_map<uint64_t, run_request_ptr>& runs() const { return runs_; }
+  const std::map<uint64_t, run_request_ptr>& runs() const { return runs_; }
   void answer(run_request& request, run_result result, failure why = {});
   /// Answers a run that fails in `e`, which is said if `e` is an execution of a body, and ends its executions.
   void end_early(const execution& e, const failure& why);
@@ -77,8 +79,9 @@ private:
   installations& installed_;
   control_chunks& controls_;
   memory_queue& memory_;
-  std::unordered_map<uint64_t, run_request_ptr> runs_;
-  std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
+  // In the order in which they began, so that a session does the same each time (recording/replay.hpp).
+  std::map<uint64_t, run_request_ptr> runs_;
+  std::map<execution_id, std::unique_ptr<execution>> executions_;
   std::unique_ptr<execution> ended_; // the last one
 };
 

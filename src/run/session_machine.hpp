@@ -75,6 +75,19 @@ public:
 
   // -- what a shell asks
 
+  /// Calls `visit(i, value, made_by)` for each value that a chunk in flight makes and that is still needed: `i` is its
+  /// position among the chunk's downloads. For a recorder, which keeps what devices say in them.
+  template <class Visit>
+  void for_each_made(const chunk_place& place, Visit&& visit) const {
+    const execution* const e = s_.book.find(place.execution);
+    if (!e || !e->bound() || !e->in_flight().contains(place.chunk))
+      return;
+    const std::vector<value_id>& downloads = e->source().chunks[place.chunk].downloads;
+    for (uint32_t i = 0; i < downloads.size(); ++i)
+      if (const value_ref& value = e->values().made(downloads[i]))
+        visit(i, *value, *e);
+  }
+
   session_stats stats() const { return s_.plans->stats(); }
   /// Returns whether no run is in flight.
   bool idle() const { return s_.book.empty(); }

@@ -146,7 +146,9 @@ class reader {
 public:
   static constexpr bool reads = true;
 
-  explicit reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  /// `what` is what errors call the bytes.
+  explicit reader(std::span<const uint8_t> bytes, std::string_view what = "a message from another host")
+      : bytes_(bytes), what_(what) {}
 
   template <class... Fields>
   void operator()(Fields&... fields) {
@@ -163,7 +165,7 @@ public:
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
-    fail(errc::invalid_input, "a message from another host is malformed at byte {}: {}", at_,
+    fail(errc::invalid_input, "{} is malformed at byte {}: {}", what_, at_,
          fmt::format(format, std::forward<Args>(args)...));
   }
 
@@ -265,6 +267,7 @@ private:
   void get(T& value) { visit(*this, value); }
 
   std::span<const uint8_t> bytes_;
+  std::string_view what_;
   size_t at_ = 0;
 };
 
@@ -280,10 +283,11 @@ std::vector<uint8_t> encode(const T& value) {
   return bytes;
 }
 
-/// Throws `errc::invalid_input` if the bytes are anything but one T, and what T's own checks throw.
+/// Throws `errc::invalid_input` if the bytes are anything but one T, and what T's own checks throw. `what`: see
+/// `reader`.
 template <class T>
-T decode(std::span<const uint8_t> bytes) {
-  reader r(bytes);
+T decode(std::span<const uint8_t> bytes, std::string_view what = "a message from another host") {
+  reader r(bytes, what);
   T value{};
   r(value);
   r.finish();

@@ -127,6 +127,8 @@ option_uses shared_uses(const surroundings& here) {
           {"--memory", {"cpu=1GiB", {}}},
           {"--kernels", {"now", {}}},
           {"--threads", {"1", {}}},
+          {"--record", {here.path("recordings"), {}}},
+          {"--record-memory", {"64MiB", {{"--record", here.path("recordings")}}}},
           {"--policy", {"round-robin", {}}},
           {"--split-along", {"1", {{"--policy", "split"}}}},
           {"--policy-plugin", {test_plugins() + "/my_policy.so", {}}},
