@@ -150,7 +150,7 @@ coordinator_ref actor_runtime::spawn_coordinator(const device_list& devices, std
   for (size_t d = devices->size(); d < now->size(); ++d)
     caf::anon_send(actor, device_joined{std::make_shared<const device_handle>((*now)[d])});
   for (const device_handle& d : *now)
-    if (auto leaving = d.health->leaves())
+    if (auto leaving = d.health->leaves(); leaving && d.actor)
       caf::anon_send(actor, device_leaves{d.actor.address(), leaving->second, leaving->first});
   return actor;
 }

@@ -58,7 +58,8 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
   self_ = self;
   options_ = std::move(options);
   for (const device_handle& handle : options_.devices)
-    self->monitor(handle.actor);
+    if (handle.actor)
+      self->monitor(handle.actor);
   watches_.resize(options_.devices.size());
   needed_.resize(options_.devices.size());
   self->attach_functor([planner = options_.planner] { caf::anon_send_exit(planner, caf::exit_reason::kill); });
@@ -122,7 +123,15 @@ void coordinator_state::end_broken(const failure& why) {
     run->result.fail(why);
   for (auto& [id, query] : queries_)
     query->result.fail(why);
-  self_->quit(caf::exit_reason::unhandled_exception);
+  end(caf::exit_reason::unhandled_exception);
+}
+
+void coordinator_state::end(caf::exit_reason why) {
+  // A device's actor would remember who watches it for as long as it lives, and sessions come and go.
+  for (const device_handle& d : options_.devices)
+    if (d.actor)
+      self_->demonitor(d.actor.address());
+  self_->quit(why);
 }
 
 template <class Event>
@@ -147,7 +156,7 @@ void coordinator_state::carry_out_all() {
   if (closing_ && machine_->state().idle()) {
     machine_->close();
     carry_out(); // its orders to retire plans
-    self_->quit();
+    end(caf::exit_reason::normal);
   }
 }
 
@@ -157,10 +166,11 @@ void coordinator_state::carry_out(device_order& order) {
 }
 
 void coordinator_state::carry_out(const abandon_device& lost) {
-  const device_handle& device = options_.devices[lost.device];
+  device_handle& device = options_.devices[lost.device];
   needed_[lost.device] = nullptr;
   device.health->give_up();
-  self_->send_exit(device.actor, caf::exit_reason::kill);
+  if (const device_ref ends = std::exchange(device.actor, device_ref()))
+    self_->send_exit(ends, caf::exit_reason::kill);
 }
 
 void coordinator_state::carry_out(run_answer& answer) {

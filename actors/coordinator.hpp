@@ -47,6 +47,7 @@ private:
       end_broken(why);
   }
   void end_broken(const failure& why);
+  void end(caf::exit_reason why);
   /// Calls `event(machine)` at the session's time and does what the machine asks for; ends a closed session that is
   /// idle.
   template <class Event>

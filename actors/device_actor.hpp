@@ -55,6 +55,8 @@ private:
 /// An open device as coordinators know it.
 struct device_handle {
   device_info info;
+  /// Null once the device is lost: an actor's thread ends when the last handle to it is gone, and hosts may be lost and
+  /// come back without end.
   device_ref actor;
   std::shared_ptr<device_health> health;
   std::shared_ptr<shared_ledger> memory;

@@ -188,6 +188,13 @@ void host::add(const std::vector<device_handle>& opened) {
   all.insert(all.end(), opened.begin(), opened.end());
   if (std::any_of(opened.begin(), opened.end(), [](const device_handle& d) { return worth_looking(d.info); }))
     answers_fast_ = true;
+  set_devices(std::move(all));
+}
+
+void host::set_devices(std::vector<device_handle> all) {
+  for (device_handle& d : all)
+    if (d.health->lost)
+      d.actor = device_ref();
   devices_ = device_list(std::move(all));
 }
 
@@ -198,6 +205,8 @@ void host::lose(const std::function<bool(const device_info&)>& which, const std:
       d.health->lose(why);
       caf::anon_send_exit(d.actor, caf::exit_reason::kill);
     }
+  const std::lock_guard lock(mutex_);
+  set_devices(*devices_);
 }
 
 std::vector<std::string> host::gpu_messages() const {
@@ -251,7 +260,8 @@ bool host::any_lost() const {
 void host::close() {
   const device_list all = devices();
   for (const device_handle& d : *all)
-    caf::anon_send_exit(d.actor, caf::exit_reason::user_shutdown);
+    if (d.actor)
+      caf::anon_send_exit(d.actor, caf::exit_reason::user_shutdown);
 }
 
 } // namespace troupe::actors

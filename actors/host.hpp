@@ -82,6 +82,8 @@ public:
   void close();
 
 private:
+  /// Makes `all` the list of devices, and lets go of the actors of those that are lost. Called with the mutex held.
+  void set_devices(std::vector<device_handle> all);
   void list_gpus(bool validation);
   std::string explain_gpus() const;
   /// Returns the living device that a value is on, or that is called so; throws `errc::invalid_argument` if there is

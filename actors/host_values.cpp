@@ -37,6 +37,7 @@ std::string ask(caf::actor_system& system, const device_handle& device, Request 
         },
         [&](const caf::down_msg&) { ending = device.health->because("its actor has ended"); },
         caf::after(look_interval(timeout)) >> look);
+  self->demonitor(device.actor.address()); // else the device's actor remembers each question
   return *ending;
 }
 

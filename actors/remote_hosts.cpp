@@ -196,8 +196,11 @@ void remote_hosts::call_again() {
           h.figures.round_trip_s > 0) // one that `add` calls for the first time is not ours
         lost.push_back(h);
     lock.unlock();
-    for (known_host& h : lost)
-      h.problem = capture([&] { connect(h.at, h.wanted, recall_timeout); }).message;
+    {
+      std::vector<std::jthread> calls; // at the same time: one that does not answer keeps no other host away
+      for (known_host& h : lost)
+        calls.emplace_back([&] { h.problem = capture([&] { connect(h.at, h.wanted, recall_timeout); }).message; });
+    }
     lock.lock();
     for (const known_host& tried : lost)
       for (known_host& h : hosts_)

@@ -1,6 +1,7 @@
 // Engines over workers in this process, joined by TCP on the loopback: the whole way, but for TLS (network_test.cpp).
 #include "actors/worker.hpp"
 #include "support/catch.hpp"
+#include "support/relay.hpp"
 #include "support/run_graph.hpp"
 #include "support/small_models.hpp"
 #include "trace/run_trace.hpp"
@@ -226,6 +227,25 @@ TEST_CASE("a lost host costs a new plan, and is used again when it comes back", 
                          [](const auto& busy) { return busy.first == "one/cpu" && busy.second > 0; });
     });
   }
+}
+
+TEST_CASE("hosts that do not answer keep no other host away", "[actors][remote][D5]") {
+  const auto one = open_worker({"cpu"});
+  std::list<relay> ways;
+  engine_options options{.devices = {"cpu"}, .credentials = {.insecure = true}};
+  for (int i = 0; i < 7; ++i)
+    options.hosts.push_back(fmt::format("h{}=127.0.0.1:{}", i, ways.emplace_back(one->port()).port()));
+  engine e(options);
+  const auto is_lost = [&](size_t i) { return e.hosts().at(i).lost; };
+  for (relay& way : ways) {
+    way.stall(&way != &ways.back()); // from then on, calls of it end by their time limit only
+    way.cut();
+  }
+  await([&] { return is_lost(6); });
+  const auto begin = std::chrono::steady_clock::now();
+  await([&] { return !is_lost(6); });
+  CHECK(std::chrono::steady_clock::now() - begin < 8s); // the six, one after the other, take twelve
+  CHECK(is_lost(0));
 }
 
 TEST_CASE("values stay on a device of another host, and are lost with it", "[actors][remote][D4][D5]") {

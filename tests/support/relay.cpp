@@ -42,13 +42,21 @@ relay::~relay() {
   closing_ = true;
   accepting_.join();
   cut();
-  for (connection& c : connections_) {
+  forget_ended();
+  close(listening_);
+}
+
+void relay::forget_ended() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(connections_, [](connection& c) {
+    if (!c.ended)
+      return false;
     c.there.join();
     c.back.join();
     close(c.near);
     close(c.far);
-  }
-  close(listening_);
+    return true;
+  });
 }
 
 void relay::accept_all() {
@@ -65,6 +73,7 @@ void relay::accept_all() {
     }
     send_at_once(near);
     send_at_once(far);
+    forget_ended();
     const std::lock_guard lock(mutex_);
     connection& c = connections_.emplace_back();
     c.near = near;

@@ -39,6 +39,8 @@ private:
   };
 
   void accept_all();
+  /// Closes connections that have ended.
+  void forget_ended();
   void pass(connection& c, int from, int to);
 
   int listening_ = -1;
