@@ -54,8 +54,8 @@ void store(uint at, uint row, uint column, int sum) {
     sums[at] = sum;
     return;
   }
-  const float ratio = exact_quotient(a_scales[A_SCALE == spread_each ? row : 0u], result_scale[0]);
-  const float scale = ratio * b_scales[B_SCALE == spread_each ? column : 0u];
+  const float a_scale = a_scales[A_SCALE == spread_each ? row : 0u];
+  const float scale = exact_quotient(a_scale * b_scales[B_SCALE == spread_each ? column : 0u], result_scale[0]);
   const uint bits = uint(result_zero[0]);
   const float zero = float(RESULT == result_uint8 ? int(bits) : int(bits << 24) >> 24);
   const float low = RESULT == result_uint8 ? 0.0 : -128.0, high = RESULT == result_uint8 ? 255.0 : 127.0;

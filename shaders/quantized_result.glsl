@@ -1,7 +1,7 @@
 // What follows sums of products of bytes (src/ops/composed/fused_quantized.cpp), and the bindings from the third on
 // that it takes.
 //
-//   y = act(sum · (a_scale · b_scale) + bias)      quantised: saturate(⌊y · (1 / y_scale)⌉ + y_zero)
+//   y = act(sum · (a_scale · b_scale) + bias)      quantised: saturate(⌊y / y_scale⌉ + y_zero)
 //   with a residual: z = saturate(⌊limited((y − y_zero) · y_scale + (r − r_zero) · r_scale) / z_scale⌉ + z_zero)
 //
 // Kernels compute with signed bytes: uint8 operands count 128 less, with a bit of each byte turned, and so do their
@@ -63,7 +63,7 @@ int byte_number(uint bits, bool is_signed) { return is_signed ? int(bits << 24u)
 #define SCALE(name) (KNOWN ? known.name : name[0])
 uint8_t a_zero_byte = ZERO_BYTE(quantized_a_zero, a_zero), y_zero_byte = ZERO_BYTE(quantized_out_zero, y_zero);
 uint8_t r_zero_byte = ZERO_BYTE(quantized_r_zero, r_zero), z_zero_byte = ZERO_BYTE(quantized_z_zero, z_zero);
-float a_step = SCALE(a_scale), y_step = HAS_SUM ? SCALE(y_scale) : 1.0, r_step = HAS_SUM ? SCALE(r_scale) : 1.0;
+float a_step = SCALE(a_scale), y_step = QUANTIZES ? SCALE(y_scale) : 1.0, r_step = HAS_SUM ? SCALE(r_scale) : 1.0;
 float z_step = HAS_SUM ? SCALE(z_scale) : 1.0,
     z_inverse = !HAS_SUM ? 1.0 : KNOWN ? known.z_inverse : exact_quotient(1.0, z_scale[0]);
 float y_inverse = !QUANTIZES ? 1.0 : KNOWN ? known.y_inverse : exact_quotient(1.0, y_scale[0]);
@@ -136,37 +136,43 @@ int rounded(float v, vec2 range, int middle) {
   return floatBitsToInt(whole) - floatBitsToInt(nearest) + middle;
 }
 
-/// z of own bytes y and the residual's.
-ivec4 summed(ivec4 y, ivec4 r) {
-  precise const vec4 own = vec4(y - y_middle()) * y_step, more = vec4(r - r_middle()) * r_step;
-  precise const vec4 sum = own + more;
-  const vec2 limits = SUM_RANGE, range = range_of(has(quantized_z_signed), z_middle());
-  vec4 limited;
-  ivec4 z;
-  uint undecided = is_ordinary(z_step) ? 0u : 15u;
+/// ⌊v / step⌉ + middle within `range`; `inverse` is 1 / step.
+ivec4 rounded_quotients(vec4 v, float step, float inverse, vec2 range, int middle) {
+  precise const vec4 guesses = v * inverse;
+  ivec4 q;
+  uint undecided = is_ordinary(step) ? 0u : 15u;
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-    const float raised = sum[i] < limits.x ? limits.x : sum[i];
-    limited[i] = exact_isnan(sum[i]) ? sum[i] : (raised > limits.y ? limits.y : raised);
-    const float guess = within(limited[i] * z_inverse, range);
+    const float guess = within(guesses[i], range);
     precise const float whole = guess + nearest;
     precise const float near = whole - nearest;
     undecided |= rounds_alike(guess, near) ? 0u : 1u << i;
-    z[i] = floatBitsToInt(whole) - floatBitsToInt(nearest) + z_middle();
+    q[i] = floatBitsToInt(whole) - floatBitsToInt(nearest) + middle;
   }
   // Few are: of 1,000 groups of 256 elements 25 have one.
   [[dont_unroll]] for (; undecided != 0u; undecided &= undecided - 1u) {
     const int i = findLSB(undecided);
-    z[i] = rounded(exact_quotient(limited[i], z_step), range, z_middle());
+    q[i] = rounded(exact_quotient(v[i], step), range, middle);
   }
-  return z;
+  return q;
+}
+
+/// z of own bytes y and the residual's.
+ivec4 summed(ivec4 y, ivec4 r) {
+  precise const vec4 own = vec4(y - y_middle()) * y_step, more = vec4(r - r_middle()) * r_step;
+  precise const vec4 sum = own + more;
+  const vec2 limits = SUM_RANGE;
+  vec4 limited;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    const float raised = sum[i] < limits.x ? limits.x : sum[i];
+    limited[i] = exact_isnan(sum[i]) ? sum[i] : (raised > limits.y ? limits.y : raised);
+  }
+  return rounded_quotients(limited, z_step, z_inverse, range_of(has(quantized_z_signed), z_middle()), z_middle());
 }
 
 /// Quantised results; `r` are the residual's elements, if there is one.
 ivec4 quantised(vec4 y, ivec4 r) {
-  precise const vec4 v = y * y_inverse;
-  ivec4 own;
-  [[unroll]] for (uint i = 0u; i < 4u; ++i)
-    own[i] = rounded(v[i], range_of(has(quantized_out_signed), y_middle()), y_middle());
+  const vec2 range = range_of(has(quantized_out_signed), y_middle());
+  const ivec4 own = rounded_quotients(y, y_step, y_inverse, range, y_middle());
   return HAS_SUM ? summed(own, r) : own;
 }
 

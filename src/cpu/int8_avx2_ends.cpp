@@ -1,5 +1,7 @@
 #include "cpu/int8_avx2_ends.hpp"
 
+#include "cpu/int8_round.hpp"
+
 #include <cstring>
 
 namespace troupe::int8::avx2_ends {
@@ -23,12 +25,12 @@ TROUPE_AVX2_INLINE byte_limits limits_of(const byte_end& e) {
 /// What 8 columns share.
 struct column_end {
   __m256i correction;
-  __m256 scale, offset, inverse;
+  __m256 scale, offset;
+  quantised_end end;
 };
 
 TROUPE_AVX2_INLINE column_end columns_of(const byte_end& e, int64_t first) {
-  return {load(e.correction + first), _mm256_loadu_ps(e.scale + first), _mm256_loadu_ps(e.offset + first),
-          _mm256_set1_ps(e.end.inverse)};
+  return {load(e.correction + first), _mm256_loadu_ps(e.scale + first), _mm256_loadu_ps(e.offset + first), e.end};
 }
 
 /// Returns a product that is rounded before it is added to anything.
@@ -37,11 +39,11 @@ TROUPE_AVX2_INLINE __m256 apart(__m256 product) {
   return product;
 }
 
-/// Returns ⌊((sum + correction) · scale + offset) · inverse⌉, halves to even.
+/// Returns ⌊((sum + correction) · scale + offset) / end.scale⌉, halves to even.
 TROUPE_AVX2_INLINE __m256i rounded(__m256i sum, const column_end& e) {
   const __m256 whole = _mm256_cvtepi32_ps(_mm256_add_epi32(sum, e.correction));
   const __m256 real = _mm256_add_ps(apart(_mm256_mul_ps(whole, e.scale)), e.offset);
-  return _mm256_cvtps_epi32(_mm256_mul_ps(real, e.inverse));
+  return avx2_rounded_quotient(real, e.end);
 }
 
 /// Packs four registers of integers within 16-byte lanes: 4 of each register's in each lane. Packing and the addition

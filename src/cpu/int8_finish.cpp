@@ -116,14 +116,14 @@ bool finish::bind(const kernel_run& r, const int32_t* column_sums) {
 void finish::bind_scales(const kernel_run& r) {
   const float *b_scale = r.input<float>(at_.b_scale), a_scale = *r.input<float>(at_.a_scale);
   const bool is_quantised = type_ != dtype::float32, is_linear = at_.bias == SIZE_MAX && act_.code == scalar_code::same;
-  // ONNX's own operators scale once, by a_scale / y_scale · b_scale; fused ones divide at their end, as the nodes
-  // do that they replace.
+  // ONNX's own operators scale once, by a_scale · b_scale / y_scale; fused ones divide at their end, as the nodes do
+  // that they replace.
   const bool scales_once = is_quantised && at_.b == 3 && is_linear;
   const float y_scale = is_quantised ? *r.input<float>(at_.y_scale) : 1.f;
-  const float left = scales_once ? a_scale / y_scale : a_scale;
+  const float divisor = scales_once ? y_scale : 1.f;
   for (size_t i = 0; i < b_zero_.size(); ++i)
-    scale_[i] = left * b_scale[b_scales_ == 1 ? 0 : i];
-  inverse_ = scales_once ? 1.f : 1.f / y_scale;
+    scale_[i] = a_scale * b_scale[b_scales_ == 1 ? 0 : i] / divisor;
+  y_scale_ = scales_once ? 1.f : y_scale;
   if (at_.bias != SIZE_MAX)
     offset_.assign(r.input<float>(at_.bias), r.input<float>(at_.bias) + columns_);
   if (is_quantised)
@@ -144,7 +144,7 @@ bool finish::stays_bounded(double most) const {
   sum = std::min(sum, largest_sum);
   for (size_t i = 0; i < scale_.size(); ++i) {
     const double offset = i < offset_.size() ? std::abs(static_cast<double>(offset_[i])) : 0;
-    if (!((std::abs(static_cast<double>(scale_[i])) * sum + offset) * static_cast<double>(inverse_) <= most))
+    if (!((std::abs(static_cast<double>(scale_[i])) * sum + offset) / static_cast<double>(y_scale_) <= most))
       return false;
   }
   return true;
@@ -161,10 +161,10 @@ void finish::correct_for(const int32_t* column_sums) {
 template <class T>
 void finish::quantize(const float* x, int64_t count, T* y) const {
   const quantized_range range = range_of(dtype_of<T>);
-  const float inverse = inverse_, zero = y_zero_;
+  const float scale = y_scale_, zero = y_zero_;
 #pragma omp simd
   for (int64_t i = 0; i < count; ++i)
-    y[i] = static_cast<T>(static_cast<int32_t>(saturated(x[i] * inverse, zero, range)));
+    y[i] = static_cast<T>(static_cast<int32_t>(saturated(x[i] / scale, zero, range)));
 }
 
 void finish::apply_block(const int32_t* sums, int32_t row_sum, int64_t first, int64_t count, void* y) const {
@@ -196,14 +196,19 @@ void finish::apply_block(const int32_t* sums, int32_t row_sum, int64_t first, in
 }
 
 bool finish::is_simple() const {
-  return can_finish_rows() && !scale_.empty() && is_clamp_ && is_bounded_ && inverse_ > 0;
+  const bool is_ordinary = y_scale_ > 1e-20f && y_scale_ < 1e20f; // no number under way is subnormal or infinite
+  return can_finish_rows() && !scale_.empty() && is_clamp_ && is_bounded_ && is_ordinary;
 }
 
 /// The activation's limits become limits of the bytes: rounding keeps order.
 quantised_end finish::end() const {
   const quantized_range range = range_of(type_);
-  const auto limit = [&](float x) { return static_cast<int32_t>(saturated(x * inverse_, y_zero_, range)); };
-  return {inverse_, static_cast<int32_t>(y_zero_), limit(low_), limit(high_)};
+  const auto limit = [&](float x) { return static_cast<int32_t>(saturated(x / y_scale_, y_zero_, range)); };
+  return {.scale = y_scale_,
+          .inverse = 1.f / y_scale_,
+          .zero = static_cast<int32_t>(y_zero_),
+          .least = limit(low_),
+          .most = limit(high_)};
 }
 
 byte_end finish::bytes(int64_t first) const {

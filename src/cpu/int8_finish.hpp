@@ -96,7 +96,7 @@ private:
   std::vector<int32_t> b_zero_, integer_bias_;
   std::vector<int32_t> correction_;   // as the next, with `spare_columns`
   std::vector<float> scale_, offset_; // offset_: empty for 0, unless results are bytes
-  float inverse_ = 1, y_zero_ = 0;
+  float y_scale_ = 1, y_zero_ = 0;
   float low_, high_; // limits of the real results, if the activation is no more than these
   bool is_clamp_;
   bool is_bounded_ = true; // results, over their scale

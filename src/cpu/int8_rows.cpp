@@ -1,6 +1,7 @@
 #include "cpu/int8_rows.hpp"
 
 #include "base/cpu_feature.hpp"
+#include "cpu/int8_round.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -47,11 +48,6 @@ TROUPE_AVX512 __m512 real_row(const finished_rows& f, const column_block& b, int
   return _mm512_add_ps(apart(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), b.scale)), b.offset);
 }
 
-/// Returns ⌊real · inverse⌉, halves to even.
-TROUPE_AVX512 __m512i rounded(__m512 real, float inverse) {
-  return _mm512_cvtps_epi32(_mm512_mul_ps(real, _mm512_set1_ps(inverse)));
-}
-
 template <bool HasRowSums, bool IsQuantised>
 TROUPE_AVX512 void finish_block(const finished_rows& f, int64_t first) {
   const column_block b = load_block(f, first);
@@ -64,7 +60,7 @@ TROUPE_AVX512 void finish_block(const finished_rows& f, int64_t first) {
       const __m512 limited = _mm512_min_ps(_mm512_set1_ps(f.high), _mm512_max_ps(_mm512_set1_ps(f.low), real));
       _mm512_mask_storeu_ps(y, b.mask, limited);
     } else {
-      const __m512i moved = _mm512_add_epi32(rounded(real, f.end.inverse), _mm512_set1_epi32(f.end.zero));
+      const __m512i moved = _mm512_add_epi32(avx512_rounded_quotient(real, f.end), _mm512_set1_epi32(f.end.zero));
       const __m512i limited =
           _mm512_min_epi32(_mm512_max_epi32(moved, _mm512_set1_epi32(f.end.least)), _mm512_set1_epi32(f.end.most));
       const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, limited);
@@ -114,10 +110,6 @@ TROUPE_AVX2 __m256 real_row(const finished_rows& f, const narrow_block& b, int64
   return _mm256_add_ps(apart(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), b.scale)), b.offset);
 }
 
-TROUPE_AVX2 __m256i rounded(__m256 real, float inverse) {
-  return _mm256_cvtps_epi32(_mm256_mul_ps(real, _mm256_set1_ps(inverse)));
-}
-
 template <bool HasRowSums, bool IsQuantised>
 TROUPE_AVX2 void finish_narrow_block(const finished_rows& f, int64_t first) {
   const narrow_block b = load_narrow_block(f, first);
@@ -132,7 +124,7 @@ TROUPE_AVX2 void finish_narrow_block(const finished_rows& f, int64_t first) {
       const __m256 limited = _mm256_min_ps(_mm256_set1_ps(f.high), _mm256_max_ps(_mm256_set1_ps(f.low), real));
       _mm256_maskstore_ps(reinterpret_cast<float*>(y), b.mask, limited);
     } else {
-      const __m256i moved = _mm256_add_epi32(rounded(real, f.end.inverse), _mm256_set1_epi32(f.end.zero));
+      const __m256i moved = _mm256_add_epi32(avx2_rounded_quotient(real, f.end), _mm256_set1_epi32(f.end.zero));
       const __m256i limited =
           _mm256_min_epi32(_mm256_max_epi32(moved, _mm256_set1_epi32(f.end.least)), _mm256_set1_epi32(f.end.most));
       const __m256i bytes = _mm256_shuffle_epi8(limited, first_bytes);

@@ -6,10 +6,10 @@
 
 namespace troupe::int8 {
 
-/// What quantises: 1 / the scale of the result; limits of the bytes, the type's range or what an activation leaves of
-/// it.
+/// What quantises: the scale of the result, which is ordinary (within 1e-20 and 1e20), and one over it; limits of the
+/// bytes, the type's range or what an activation leaves of it.
 struct quantised_end {
-  float inverse;
+  float scale, inverse;
   int32_t zero, least, most;
 };
 
@@ -17,7 +17,7 @@ struct quantised_end {
 // less is another byte. So compilers must not fuse a product with a sum (`apart`).
 
 /// Rows of sums, and what becomes of them: (sum + correction − row sum · zero) · scale + offset, limited to [low,
-/// high], or quantised: ⌊that · end.inverse⌉ + end.zero, limited; what is rounded is at most `most_rounded`.
+/// high], or quantised: ⌊that / end.scale⌉ + end.zero, limited; what is rounded is at most `most_rounded`.
 struct finished_rows {
   const int32_t* sums;
   int64_t sums_step, rows, columns;
@@ -38,7 +38,7 @@ inline constexpr double most_rounded = 2e9;
 /// Parameters of columns that may be read beyond the last one.
 inline constexpr int64_t spare_columns = 64;
 
-/// How sums of columns end as bytes: ⌊((sum + correction) · scale + offset) · end.inverse⌉ + end.zero, limited. What is
+/// How sums of columns end as bytes: ⌊((sum + correction) · scale + offset) / end.scale⌉ + end.zero, limited. What is
 /// rounded is at most `most_rounded`.
 struct byte_end {
   // Of the first column; `spare_columns` more than there are can be read.

@@ -1,5 +1,6 @@
 #include "cpu/int8_vnni.hpp"
 
+#include "cpu/int8_round.hpp"
 #include "cpu/int8_row_tiles.hpp"
 
 #include <algorithm>
@@ -44,12 +45,13 @@ TROUPE_VNNI_INLINE byte_limits limits_of(const byte_end& e) {
 /// What 16 columns share.
 struct column_end {
   __m512i correction;
-  __m512 scale, offset, inverse;
+  __m512 scale, offset;
+  quantised_end end;
 };
 
 TROUPE_VNNI_INLINE column_end columns_of(const byte_end& e, int64_t first) {
   return {_mm512_loadu_si512(e.correction + first), _mm512_loadu_ps(e.scale + first), _mm512_loadu_ps(e.offset + first),
-          _mm512_set1_ps(e.end.inverse)};
+          e.end};
 }
 
 /// Returns a product that is rounded before it is added to anything.
@@ -58,11 +60,11 @@ TROUPE_VNNI_INLINE __m512 apart(__m512 product) {
   return product;
 }
 
-/// Returns ⌊((sum + correction) · scale + offset) · inverse⌉, halves to even.
+/// Returns ⌊((sum + correction) · scale + offset) / end.scale⌉, halves to even.
 TROUPE_VNNI_INLINE __m512i rounded(__m512i sum, const column_end& e) {
   const __m512 whole = _mm512_cvtepi32_ps(_mm512_add_epi32(sum, e.correction));
   const __m512 real = _mm512_add_ps(apart(_mm512_mul_ps(whole, e.scale)), e.offset);
-  return _mm512_cvtps_epi32(_mm512_mul_ps(real, e.inverse));
+  return avx512_rounded_quotient(real, e.end);
 }
 
 /// Packs four registers of integers within 16-byte lanes: 4 of each register's in each lane. Packing and the addition

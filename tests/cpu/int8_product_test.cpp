@@ -50,13 +50,16 @@ struct end_parameters {
   int8::quantised_end end;
   bool is_signed;
 
-  end_parameters(int64_t columns, bool is_signed_, std::minstd_rand& random)
-      : end(is_signed_ ? int8::quantised_end{-7, -100, 120} : int8::quantised_end{130, 3, 250}), is_signed(is_signed_) {
+  end_parameters(int64_t columns, bool is_signed_, std::minstd_rand& random) : is_signed(is_signed_) {
+    constexpr float y_scale = 0.7f;
+    end = {.scale = y_scale, .inverse = 1 / y_scale, .zero = 130, .least = 3, .most = 250};
+    if (is_signed)
+      end.zero = -7, end.least = -100, end.most = 120;
     std::uniform_int_distribution<int32_t> corrections(-90'000, 90'000);
     std::uniform_real_distribution<float> scales(1e-5f, 2e-3f), offsets(-20, 20);
     for (int64_t i = 0; i < columns + int8::spare_columns; ++i) {
       correction.push_back(corrections(random));
-      scale.push_back(i % 7 == 3 ? 1e20f : scales(random)); // beyond all integers
+      scale.push_back(i % 7 == 3 ? 1e3f : scales(random)); // far beyond all bytes
       offset.push_back(offsets(random));
     }
   }
@@ -65,8 +68,8 @@ struct end_parameters {
 
   /// The byte that `sum` of column `i` ends as.
   uint8_t of(int32_t sum, size_t i) const {
-    const float real = std::fma(static_cast<float>(sum + correction[i]), scale[i], offset[i]);
-    const auto rounded = static_cast<int32_t>(std::clamp(std::nearbyint(real), -1e6f, 1e6f)) + end.zero;
+    const float product = static_cast<float>(sum + correction[i]) * scale[i], real = product + offset[i];
+    const auto rounded = static_cast<int32_t>(std::nearbyint(real / end.scale)) + end.zero;
     return static_cast<uint8_t>(std::clamp(rounded, end.least, end.most));
   }
 };

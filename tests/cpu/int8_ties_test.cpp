@@ -61,3 +61,42 @@ TEST_CASE("bytes beside ties are the reference's", "[cpu][quantised]") {
   columns.give_to<int8_t>(conv, {1, tie_columns, 1, 5}, {tie_columns, 1, 1, 1}, layout::channels_last);
   CHECK(conv.channels_last_output().worst("int8_depthwise", 0, 0.25) == 0);
 }
+
+TEST_CASE("bytes at ties are the reference's", "[cpu][quantised]") {
+  // 14 · (2 n + 1) / 256 over 7 / 64 is n + 1/2, but for a product with 64 / 7 as a float.
+  tensor weights(dtype::int8, {1, tie_columns}), taps(dtype::int8, {tie_columns, 1, 1, 1});
+  for (int64_t c = 0; c < tie_columns; ++c)
+    weights.mutable_data<int8_t>()[c] = taps.mutable_data<int8_t>()[c] = static_cast<int8_t>(2 * (c % 60) + 1);
+  tensor rows(dtype::uint8, {7, 1}), image(dtype::uint8, {1, tie_columns, 1, 5});
+  for (tensor* x : {&rows, &image})
+    std::fill_n(x->mutable_data<uint8_t>(), x->size(), uint8_t{14});
+  const auto with_scales = [](kernel_check& check) -> kernel_check& {
+    check.scalar(dtype::float32, 1.f / 16).scalar(dtype::float32, 1.f / 16).absent().absent().absent();
+    return check.scalar(dtype::float32, 7.f / 64).scalar(dtype::uint8, 3);
+  };
+  kernel_check product("troupe", "QuantizedMatMul");
+  CHECK(with_scales(product.input(rows).input(weights, true)).worst("int8_matmul", 0, 0.25) == 0);
+  attributes each;
+  each.set("group", tie_columns);
+  kernel_check conv("troupe", "QuantizedConv", each);
+  with_scales(conv.input(image, false, layout::channels_last).input(taps, true));
+  CHECK(conv.channels_last_output().worst("int8_depthwise", 0, 0.25) == 0);
+}
+
+TEST_CASE("ONNX's own products of bytes are scaled as by the reference", "[cpu][quantised]") {
+  // Quotients a hair above a half, or at it if the scales are multiplied in another order.
+  tensor rows(dtype::uint8, {25, 1}), image(dtype::uint8, {1, 1, 5, 5});
+  for (int i = 0; i < 25; ++i)
+    rows.mutable_data<uint8_t>()[i] = image.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(10 * i + 5);
+  const auto check = [](const char* op, const tensor& a, shape of_ones, layout l) {
+    tensor ones(dtype::int8, std::move(of_ones));
+    std::fill_n(ones.mutable_data<int8_t>(), ones.size(), int8_t{1});
+    kernel_check made("", op);
+    made.input(a, false, l).scalar(dtype::float32, 0.1f).scalar(dtype::uint8, 0).input(ones, true);
+    made.scalar(dtype::float32, 0.1f).scalar(dtype::int8, 0).scalar(dtype::float32, 0.1f).scalar(dtype::uint8, 0);
+    return made;
+  };
+  CHECK(check("QLinearMatMul", rows, {1, 20}, layout::plain).worst("int8_matmul", 0, 0.25) == 0);
+  kernel_check conv = check("QLinearConv", image, {20, 1, 1, 1}, layout::channels_last);
+  CHECK(conv.channels_last_output().worst("int8_conv", 0, 0.25) == 0);
+}

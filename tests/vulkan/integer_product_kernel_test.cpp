@@ -72,3 +72,18 @@ TEST_CASE("GPU ConvInteger and QLinearConv", "[vulkan]") {
            .attrs = attrs});
     }
 }
+
+TEST_CASE("GPU QLinearMatMul and QLinearConv multiply scales as the CPU does", "[vulkan]") {
+  // With scales of 0.1 throughout, quotients a hair above a half, or at it in another order.
+  tensor rows(dtype::uint8, {25, 1}), image(dtype::uint8, {1, 1, 5, 5});
+  for (int i = 0; i < 25; ++i)
+    rows.mutable_data<uint8_t>()[i] = image.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(10 * i + 5);
+  const auto single = [](auto v) { return tensor::of<decltype(v)>({}, std::vector{v}); };
+  const tensor tenth = single(0.1f), none = single(uint8_t{0}), centred = single(int8_t{0});
+  const tensor one = tensor::of<int8_t>({1, 1}, std::vector<int8_t>{1}),
+               tap = tensor::of<int8_t>({1, 1, 1, 1}, std::vector<int8_t>{1});
+  check_gpu_bits("QLinearMatMul",
+                 {.op = "QLinearMatMul", .inputs = {rows, tenth, none, one, tenth, centred, tenth, none}});
+  check_gpu_bits("QLinearConv",
+                 {.op = "QLinearConv", .inputs = {image, tenth, none, tap, tenth, centred, tenth, none}});
+}

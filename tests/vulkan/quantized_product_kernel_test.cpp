@@ -158,3 +158,25 @@ TEST_CASE("GPU quantised results are rounded to even and limited; NaN gives the 
          .domain = "troupe",
          .constants = 2});
 }
+
+TEST_CASE("GPU quantised results at ties are the quotients'", "[vulkan][quantised]") {
+  // 14 · (2 n + 1) / 256 over 7 / 64 is n + 1/2, but for a product with 64 / 7 as a float.
+  tensor a(u8, {5, 1}), weights(i8, {1, 60}), image(u8, {1, 1, 5, 5}), filters(i8, {60, 1, 1, 1});
+  std::fill_n(a.mutable_data<uint8_t>(), a.size(), uint8_t{14});
+  std::fill_n(image.mutable_data<uint8_t>(), image.size(), uint8_t{14});
+  for (int i = 0; i < 60; ++i)
+    weights.mutable_data<int8_t>()[i] = filters.mutable_data<int8_t>()[i] = static_cast<int8_t>(2 * i + 1);
+  const auto single = [](auto v) { return tensor::of<decltype(v)>({}, std::vector{v}); };
+  kernel_case c{.op = "QuantizedMatMul",
+                .inputs = {a, weights, single(1.f / 16), single(1.f / 16), tensor(), tensor(), tensor(),
+                           single(7.f / 64), single(uint8_t{3})},
+                .domain = "troupe",
+                .constants = 1u << byte_inputs::b};
+  for (const size_t i : byte_inputs::singles)
+    c.constants |= 1u << i;
+  check_gpu_kernels(c);
+  c.op = "QuantizedConv";
+  c.inputs[0] = image;
+  c.inputs[1] = filters;
+  check_gpu_kernels(c);
+}

@@ -2,7 +2,7 @@
 // that are quantised:
 //
 //   y = act(Σ (a − a_zero) (b − b_zero) · (a_scale · b_scale) + bias)
-//   quantised: saturate(⌊y · (1 / y_scale)⌉ + y_zero)
+//   quantised: saturate(⌊y / y_scale⌉ + y_zero)
 //
 // Inputs A, B, a_scale, b_scale, a_zero?, b_zero?, bias?, y_scale?, y_zero?: A and B as of MatMulInteger or
 // ConvInteger, whose attributes and kernels these are; scales, bias and results are float32, and if there is a y_scale,
@@ -125,12 +125,11 @@ float zero_of(const kernel_context& c, size_t i) {
 /// y of real results.
 void quantise(const kernel_context& c, const float* x, const mutable_view& y) {
   const quantized_range range = range_of(y.type);
-  const float inverse = 1.f / only(c, at::y_scale);
-  const float zero = zero_of(c, at::y_zero);
+  const float scale = only(c, at::y_scale), zero = zero_of(c, at::y_zero);
   visit_integer(y.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (int64_t i = 0; i < y.size(); ++i)
-      y.as<T>()[i] = static_cast<T>(saturated(x[i] * inverse, zero, range));
+      y.as<T>()[i] = static_cast<T>(saturated(x[i] / scale, zero, range));
   });
 }
 

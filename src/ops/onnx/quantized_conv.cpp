@@ -1,7 +1,7 @@
 // ConvInteger and QLinearConv: convolutions of 8-bit tensors with 32-bit sums that wrap, NCHW, one to three spatial
 // axes.
 //
-//   C = Σ (x - x_zero) (w - w_zero)      y = saturate(⌊(C + bias) · x_scale · w_scale / y_scale⌉ + y_zero)
+//   C = Σ (x - x_zero) (w - w_zero)      y = saturate(⌊(C + bias) · (x_scale · w_scale / y_scale)⌉ + y_zero)
 //
 // The weights' zero point and scale are for all filters or for each. Padding has the value x_zero, so it adds nothing.
 #include "base/parallel.hpp"
@@ -139,10 +139,11 @@ void conv_integer(kernel_context& c) {
 
 void qlinear_conv(kernel_context& c) {
   const convolution conv = prepare(c, 3, 2, 5);
-  const float ratio = only_element<float>(c, 1) / only_element<float>(c, 6), y_zero = only_element<float>(c, 7);
+  const float x_scale = only_element<float>(c, 1), y_scale = only_element<float>(c, 6);
+  const float y_zero = only_element<float>(c, 7);
   std::vector<float> scales = by_filter<float>(c, 4, conv.filters, 1.f);
   for (float& scale : scales)
-    scale *= ratio;
+    scale = x_scale * scale / y_scale;
   if (c.has_input(8) && c.input(8).size() != conv.filters)
     fail(errc::invalid_input, "{} biases for {} filters", c.input(8).size(), conv.filters);
   const auto bias = by_filter<int32_t>(c, 8, conv.filters, 0);

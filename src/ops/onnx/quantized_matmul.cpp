@@ -1,6 +1,6 @@
 // MatMulInteger and QLinearMatMul: products of 8-bit matrices with 32-bit sums that wrap.
 //
-//   C = Σ (a - a_zero) (b - b_zero)      y = saturate(⌊C · a_scale · b_scale / y_scale⌉ + y_zero)
+//   C = Σ (a - a_zero) (b - b_zero)      y = saturate(⌊C · (a_scale · b_scale / y_scale)⌉ + y_zero)
 //
 // Shapes follow MatMul: batch dims broadcast; a vector on the left is a row, on the right a column. A's zero point and
 // scale are for the whole matrix or for each row, B's for the whole matrix or for each column.
@@ -144,9 +144,9 @@ void qlinear_matmul(kernel_context& c) {
     T* y = c.output(0).as<T>();
     multiply(c, {3, 2, 5},
              [&](const std::vector<uint32_t>& sums, int64_t to, int64_t a_matrix, int64_t row, int64_t b_matrix) {
-               const float left = a_scale.at<float>(a_matrix, row) / y_scale;
+               const float left = a_scale.at<float>(a_matrix, row);
                for (size_t j = 0; j < sums.size(); ++j) {
-                 const float scale = left * b_scale.at<float>(b_matrix, static_cast<int64_t>(j));
+                 const float scale = left * b_scale.at<float>(b_matrix, static_cast<int64_t>(j)) / y_scale;
                  const auto sum = static_cast<float>(static_cast<int32_t>(sums[j]));
                  y[to + static_cast<int64_t>(j)] = static_cast<T>(saturated(sum * scale, y_zero, range));
                }
