@@ -16,6 +16,10 @@ const binaries = [
   binary('equal dims', [3, 7], [3, 7]), binary('broadcast', [2, 3, 5], [5]), binary('both broadcast', [2, 1, 5], [3, 1]), binary('int8', [4, 9], [4, 9], { type: 'int8' }),
   binary('no zero points', [3, 5], [3, 5], { zeros: false }), binary('int8, no zero points', [17], [17], { type: 'int8', zeros: false }), binary('a constant', [2, 9], [9], { fixed: true }), binary('a single element', [3, 3], [1]),
 ];
+// Products beside halves; an odd zero point makes other results even.
+const ties = (type, out) => () => ({
+  what: `${type} at ties, ${out}`, inputs: [bytes(type, [9, 30]), scalar('float32', 0.05), scalar(type, 3), bytes(type, [9, 30]), scalar('float32', 0.1), scalar(type, 0), scalar('float32', 0.32), scalar(type, out)],
+});
 const unary = (what, dims, { type = 'uint8', zeros = [true, true], attrs = {}, out = 0.01 } = {}) => () => ({
   what, attrs, inputs: [bytes(type, dims), scale(0.05), zero(type, zeros[0]), scale(out), zero(type, zeros[1], -8)],
 });
@@ -56,7 +60,7 @@ const lstm = (what, { S = 5, B = 2, I = 3, H = 4, directions = 1, type = 'int8',
 };
 
 export const cases = {
-  QLinearAdd: binaries, QLinearMul: binaries, QLinearSigmoid: unaries(0.004),
+  QLinearAdd: binaries, QLinearMul: [...binaries, ties('uint8', 77), ties('int8', -3), ties('uint8', 20)], QLinearSigmoid: unaries(0.004),
   QLinearLeakyRelu: [...unaries(0.06), unary('a slope', [3, 7], { attrs: { alpha: real(0.3) }, out: 0.06 })],
   QLinearSoftmax: [
     unary('the last axis', [3, 7], { attrs: { opset: 13 }, out: 0.004 }), unary('an axis', [2, 5, 3], { attrs: { opset: 13, axis: 1 }, out: 0.004 }), unary('axes joined', [2, 3, 4], { attrs: { opset: 12, axis: 1 }, out: 0.004 }),
@@ -90,6 +94,7 @@ export const cases = {
   QGemm: [
     gemm('plain'), gemm('a factor', { attrs: { alpha: real(0.5) } }), gemm('transposed', { attrs: { transA: 1, transB: 1 }, dims: [[9, 3], [5, 9]] }), gemm('a sum', { c: [5] }), gemm('scales by column', { column: true, c: [5] }),
     gemm('real numbers', { y: null }), gemm('real numbers by column', { y: null, column: true, b: 'uint8' }), gemm('int8', { a: 'int8', y: 'int8' }), gemm('a whole sum', { c: [3, 5], b: 'uint8' }),
+    () => ({ what: 'at ties', attrs: { alpha: real(0.7) }, inputs: [bytes('uint8', [30, 1]), scalar('float32', 0.1), scalar('uint8', 100), constant(bytes('int8', [1, 20])), scalar('float32', 0.1), scalar('int8', 0), null, scalar('float32', 0.7), scalar('uint8', 128)] }),
   ],
   DynamicQuantizeMatMul: [
     dynamic('plain'), dynamic('a bias', { bias: true }), dynamic('by column', { column: true }), dynamic('int8, no zero point', { b: 'int8', zeros: false, bias: true }), dynamic('batches', { dims: [[2, 3, 9], [9, 5]] }), dynamic('int8 by column', { b: 'int8', column: true, bias: true }),

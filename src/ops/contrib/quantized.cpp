@@ -1,10 +1,15 @@
 // Quantised operators of com.microsoft: real arithmetic between DequantizeLinear and QuantizeLinear, and integer
 // products with scales.
 //
-//   QLinearX(x, scale, zero, …, y scale, y zero) = quantised(X(dequantised(x))); zero points that are left out are 0
+//   QLinearX(x, scale, zero, …, y scale, y zero) = quantised(X(dequantised(x))); zero points that are left out are 0.
+//     Ties are decided as by ONNX Runtime: sums, products and averages are rounded with y zero added, so that halves go
+//     to even results
 //   MatMulIntegerToFloat: (A − a zero) · (B − b zero) · a scale · b scale + bias; DynamicQuantizeMatMul: the same of
 //     quantised A
-//   QGemm: y = alpha · a scale · b scale · ((A − a zero) · (B − b zero) + C), quantised if y has a zero point
+//   QGemm: y = alpha · a scale · b scale · ((A − a zero) · (B − b zero) + C); if y has a zero point, scaled once, by
+//     that over y scale, and rounded
+//   QLinearMul: ⌊(A − a zero) · (B − b zero) · (a scale · b scale / y scale) + y zero⌉
+//   QLinearGlobalAveragePool: ⌊Σ (x − x zero) · (x scale / (y scale · count))⌉ + y zero
 //   QLinearConv: that of ai.onnx, perhaps with the channels last in x and y
 //   QLinearSoftmax: quantised by a scale of 1 / ⌊1 / y scale⌋
 //   DynamicQuantizeLSTM: LSTM with dequantised weights, which are transposed: [directions, operands, gates]. X is
@@ -32,9 +37,31 @@ void set_quantized(expansion& e, value_id y, size_t scale, dtype type) {
   e.set_output(0, e.add("QuantizeLinear", {y, e.input(scale), zero}));
 }
 
-template <const char* Op>
-void expand_binary(expansion& e) {
-  set_quantized(e, e.add(Op, {real_operand(e, 0), real_operand(e, 3)}), 6, e.type(e.input(0)));
+/// Makes output 0 of ⌊y⌉ + `zero`.
+void set_rounded(expansion& e, value_id y, value_id zero) {
+  e.set_output(0, e.add("QuantizeLinear", {y, e.scalar(dtype::float32, 1), zero}));
+}
+
+/// Makes output 0 of ⌊y + zero point⌉; operand `zero` is that point, of `type` where it is left out.
+void set_rounded_sum(expansion& e, value_id y, size_t zero, dtype type) {
+  const value_id sum = e.has_input(zero) ? e.add("Add", {y, e.cast(e.input(zero), dtype::float32)}) : y;
+  set_rounded(e, sum, e.scalar(type, 0));
+}
+
+/// Returns operand `i` as whole numbers, with zero point `zero` taken off.
+value_id centred(expansion& e, size_t i, size_t zero) {
+  return e.add("DequantizeLinear", {e.input(i), e.scalar(dtype::float32, 1), e.input(zero)});
+}
+
+void expand_add(expansion& e) {
+  const value_id sum = e.add("Add", {real_operand(e, 0), real_operand(e, 3)});
+  set_rounded_sum(e, e.add("Div", {sum, e.input(6)}), 7, e.type(e.input(0)));
+}
+
+void expand_mul(expansion& e) {
+  const value_id scale = e.add("Div", {e.add("Mul", {e.input(1), e.input(4)}), e.input(6)});
+  const value_id product = e.add("Mul", {centred(e, 0, 2), centred(e, 3, 5)});
+  set_rounded_sum(e, e.add("Mul", {product, scale}), 7, e.type(e.input(0)));
 }
 
 template <const char* Op>
@@ -42,7 +69,7 @@ void expand_unary(expansion& e) {
   set_quantized(e, e.add(Op, {real_operand(e, 0)}, e.attrs()), 3, e.type(e.input(0)));
 }
 
-constexpr char add_name[] = "Add", mul_name[] = "Mul", sigmoid_name[] = "Sigmoid", leaky_relu_name[] = "LeakyRelu";
+constexpr char sigmoid_name[] = "Sigmoid", leaky_relu_name[] = "LeakyRelu";
 
 /// Makes output 0 of probabilities: 1 has ⌊1 / scale⌋ steps.
 void set_probabilities(expansion& e, value_id p) {
@@ -91,19 +118,35 @@ value_id move_channels(expansion& e, value_id v, bool to_second) {
   return e.transpose(v, std::move(order));
 }
 
-template <const char* Op>
-void expand_pool(expansion& e) {
+void expand_average_pool(expansion& e) {
   const bool last = e.attrs().integer("channels_last", 0) != 0;
   attributes own = e.attrs();
   own.erase("channels_last");
   value_id x = real_operand(e, 0);
   if (last)
     x = move_channels(e, x, true);
-  const value_id y = e.add(Op, {x}, std::move(own));
-  set_quantized(e, last ? move_channels(e, y, false) : y, 3, e.type(e.input(0)));
+  const value_id y = e.add("Div", {e.add("AveragePool", {x}, std::move(own)), e.input(3)});
+  set_rounded_sum(e, last ? move_channels(e, y, false) : y, 4, e.type(e.input(0)));
 }
 
-constexpr char average_pool_name[] = "AveragePool", global_average_pool_name[] = "GlobalAveragePool";
+void expand_global_average_pool(expansion& e) {
+  const symbolic_shape d = e.dims(e.input(0));
+  const size_t channels = e.attrs().integer("channels_last", 0) != 0 ? d.size() - 1 : 1;
+  if (d.size() < 3)
+    fail(errc::invalid_model, "{} has no axes to pool", to_string(d));
+  std::vector<int64_t> axes;
+  dim count = 1;
+  for (size_t i = 1; i < d.size(); ++i)
+    if (i != channels) {
+      axes.push_back(static_cast<int64_t>(i));
+      count = count * d[i];
+    }
+  const tensor listed = tensor::of<int64_t>({std::ssize(axes)}, axes);
+  const value_id sums = e.add("ReduceSum", {centred(e, 0, 2), e.constant(listed)});
+  const value_id divisor = e.add("Mul", {e.input(3), e.cast(e.known_scalar(count), dtype::float32)});
+  const value_id y = e.add("Mul", {sums, e.add("Div", {e.input(1), divisor})});
+  set_rounded(e, y, e.has_input(4) ? e.input(4) : e.scalar(e.type(e.input(0)), 0));
+}
 
 void expand_qlinear_conv(expansion& e) {
   attributes own = e.attrs();
@@ -188,14 +231,17 @@ void expand_qgemm(expansion& e) {
   const value_id products =
       e.add("MatMulInteger", {operand(0, "transA"), operand(3, "transB"), e.input(2), e.input(5)});
   const value_id sums = e.plus_input(products, 6);
-  value_id scale = e.add("Mul", {e.input(1), e.input(4)});
-  if (const float alpha = e.attrs().real("alpha", 1); alpha != 1)
-    scale = e.add("Mul", {scale, e.scalar(e.type(scale), alpha)});
-  const value_id y = e.add("Mul", {e.cast(sums, e.type(scale)), scale});
   if (e.has_input(7) != e.has_input(8))
     fail(errc::invalid_model, "the result's scale and zero point must both be there, or neither");
+  value_id scale = e.input(1);
+  if (const float alpha = e.attrs().real("alpha", 1); alpha != 1)
+    scale = e.add("Mul", {scale, e.scalar(e.type(scale), alpha)});
+  scale = e.add("Mul", {scale, e.input(4)});
+  if (e.has_input(7))
+    scale = e.add("Div", {scale, e.input(7)});
+  const value_id y = e.add("Mul", {e.cast(sums, e.type(scale)), scale});
   if (e.has_input(8))
-    set_quantized(e, y, 7, e.type(e.input(0)));
+    set_rounded(e, y, e.input(8));
   else
     e.set_output(0, y);
 }
@@ -226,13 +272,13 @@ constexpr auto contrib_quantized_rows = std::to_array<op_def>({
     quantized_row("MatMulIntegerToFloat", {4, 7}, expand_matmul_to_float),
     quantized_row("NhwcMaxPool", {1, 1}, expand_nhwc_max_pool),
     quantized_row("QGemm", {5, 9}, expand_qgemm),
-    quantized_row("QLinearAdd", {2, 8}, expand_binary<add_name>),
-    quantized_row("QLinearAveragePool", {2, 5}, expand_pool<average_pool_name>),
+    quantized_row("QLinearAdd", {2, 8}, expand_add),
+    quantized_row("QLinearAveragePool", {2, 5}, expand_average_pool),
     quantized_row("QLinearConcat", {5, 255}, expand_concat, set_of(dtype::float32)),
     quantized_row("QLinearConv", {8, 9}, expand_qlinear_conv),
-    quantized_row("QLinearGlobalAveragePool", {2, 5}, expand_pool<global_average_pool_name>),
+    quantized_row("QLinearGlobalAveragePool", {2, 5}, expand_global_average_pool),
     quantized_row("QLinearLeakyRelu", {2, 5}, expand_unary<leaky_relu_name>),
-    quantized_row("QLinearMul", {2, 8}, expand_binary<mul_name>),
+    quantized_row("QLinearMul", {2, 8}, expand_mul),
     quantized_row("QLinearSigmoid", {2, 5}, expand_unary<sigmoid_name>),
     quantized_row("QLinearSoftmax", {2, 5}, expand_softmax),
     quantized_row("QLinearWhere", {9, 9}, expand_where, set_of(dtype::boolean)),
