@@ -121,17 +121,17 @@ private:
 
   void pool_line(const std::vector<const float*>& rows, int64_t row_terms, float* y) const {
     for (int64_t ow = 0; ow < axes_[2].out; ++ow, y += channels_) {
-      const float scale = 1.f / static_cast<float>(row_terms * terms(axes_[2], ow));
+      const auto count = static_cast<float>(row_terms * terms(axes_[2], ow));
       int64_t c = 0;
       for (; c + float_lanes <= channels_; c += float_lanes)
-        pool<float_vector>(rows, ow, c, scale, y + c);
+        pool<float_vector>(rows, ow, c, count, y + c);
       for (; c < channels_; ++c)
-        pool<float>(rows, ow, c, scale, y + c);
+        pool<float>(rows, ow, c, count, y + c);
     }
   }
 
   template <class Lanes>
-  void pool(const std::vector<const float*>& rows, int64_t ow, int64_t channel, float scale, float* y) const {
+  void pool(const std::vector<const float*>& rows, int64_t ow, int64_t channel, float count, float* y) const {
     const window_axis& w = axes_[2];
     const int64_t first = w.first_tap(ow), last = w.last_tap(ow);
     Lanes made = Lanes{} + (Kind == pooling::maximum ? minus_infinity : 0.f);
@@ -146,7 +146,7 @@ private:
         }
       }
     if constexpr (Kind != pooling::maximum)
-      made *= scale;
+      made /= count; // not a product with the inverse: what is quantised next may be at a tie
     *reinterpret_cast<Lanes*>(y) = made;
   }
 

@@ -116,6 +116,18 @@ bool fuse_product(graph_editor& e, node_id index) {
   return e.replace(index, std::move(fused));
 }
 
+/// Whether sums of `plane` bytes times `share`, one over that as a float, are what divisions give wherever these are
+/// exact: there the average may be at a tie when it is quantised. Others are no floats, so that it is beside none.
+bool divides_exactly(float share, int64_t plane) {
+  int64_t odd = plane; // sums that are no multiples of it have no exact quotient
+  while (odd % 2 == 0)
+    odd /= 2;
+  for (int64_t sum = odd; sum <= 255 * plane; sum += odd)
+    if (static_cast<float>(sum) * share != static_cast<float>(sum) / static_cast<float>(plane))
+      return false;
+  return true;
+}
+
 /// GlobalAveragePool `n` of dequantised planes of known size: each channel's convolution by ones, whose scale is one
 /// over their number.
 bool fuse_average(graph_editor& e, node_id index) {
@@ -131,14 +143,15 @@ bool fuse_average(graph_editor& e, node_id index) {
   const int64_t channels = filters[0], plane = volume(std::span(filters).subspan(1));
   if (channels == 0 || plane == 0 || plane > largest_plane)
     return false;
+  const float share = 1 / static_cast<float>(plane);
+  if (!divides_exactly(share, plane))
+    return false;
   filters.insert(filters.begin() + 1, 1);
   const weight_ptr one = weight::from_tensor(tensor::of<int8_t>({}, std::vector<int8_t>{1})),
                    sizes = weight::from_tensor(tensor::of<int64_t>({std::ssize(filters)}, filters));
-  tensor share(dtype::float32, {});
-  *share.mutable_data<float>() = 1 / static_cast<float>(plane);
   node fused = make_node(n.name, "troupe", "QuantizedConv",
                          {x->elements, e.add_constant(n.name + "/ones", derive("Expand", {one, sizes})), x->scale,
-                          e.add_constant(n.name + "/share", std::move(share)), x->zero, no_value, no_value},
+                          e.add_constant(n.name + "/share", tensor::scalar(share)), x->zero, no_value, no_value},
                          {n.outputs[0]});
   fused.attrs.set("group", channels);
   return e.replace(index, std::move(fused));

@@ -194,6 +194,25 @@ TEST_CASE("means of windows of channels-last floats agree with the reference", "
     }
 }
 
+TEST_CASE("means are quotients, not products with one over the count", "[cpu]") {
+  // 0 … 255 at each pixel, with one more in a half of them: the mean is n + 1/2 exactly.
+  for (const layout l : {layout::plain, layout::channels_last})
+    for (const shape& kernel : {shape{2, 7}, {5, 6}, {13, 2}}) {
+      INFO(to_string(kernel) << (l == layout::plain ? " plain" : " channels-last"));
+      const int64_t pixels = volume(kernel);
+      tensor x(dtype::float32, {1, 256, kernel[0], kernel[1]});
+      for (int64_t i = 0; i < x.size(); ++i)
+        x.mutable_data<float>()[i] = static_cast<float>(i / pixels + (i % pixels < pixels / 2 ? 1 : 0));
+      attributes attrs;
+      attrs.set("kernel_shape", kernel);
+      kernel_check check("", "AveragePool", attrs);
+      check.input(x, false, l);
+      if (l == layout::channels_last)
+        check.channels_last_output();
+      CHECK(check.worst(l == layout::plain ? "dnnl_pool" : "pixel_mean", 0, 1e-12) == 0);
+    }
+}
+
 TEST_CASE("a mean of no pixels is left to the reference", "[cpu]") {
   attributes attrs = window({0, 0, 0, 0}, {1, 1}, {1, 1});
   attrs.set("kernel_shape", std::vector<int64_t>{2, 2});

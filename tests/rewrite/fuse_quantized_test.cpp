@@ -129,8 +129,9 @@ TEST_CASE("averages of small planes of bytes are convolutions of bytes", "[rewri
       CHECK(count_nodes(fused, "GlobalAveragePool") == 0);
       CHECK(count_nodes(fused, "DequantizeLinear") == (quantised ? 1 : 0));
     }
-  // Larger than the sizes that are unrolled, of unknown size, and empty.
+  // Larger than the sizes that are unrolled, one whose inverse would decide ties, of unknown size, and empty.
   for (const auto& [dims, sizes] : {std::pair(symbolic_shape{1, 2, 11, 12}, shape{1, 2, 11, 12}),
+                                    {symbolic_shape{1, 2, 2, 7}, shape{1, 2, 2, 7}},
                                     {symbolic_shape{1, 2, height, 4}, shape{1, 2, 4, 4}},
                                     {symbolic_shape{1, 0, 4, 4}, shape{1, 0, 4, 4}}})
     CHECK(count_nodes(check_quantised(average(dims, true), {random_tensor(sizes, 3)}), "GlobalAveragePool") == 1);
