@@ -1,20 +1,15 @@
 // The session machine in every order of what may happen in a small world, not in some: each device answers its orders
 // one after the other, plans come when they come; at any moment a device may be lost, leave or fail a chunk, and a run
 // may be cancelled, as often as the scope of the search says.
-//
-// The search is depth first; each path is played from its beginning. A path ends where the world has been before: in
-// the same place if the same has been reported, in whatever order, and the same is outstanding.
+// A world has been in a place before if the same has been reported, in whatever order, and the same is outstanding.
 #include "run/session_machine.hpp"
 #include "run/shared_ledger.hpp"
-#include "support/catch.hpp"
+#include "support/all_orders.hpp"
 #include "support/control_models.hpp"
 #include "support/far_values.hpp"
 #include "support/small_models.hpp"
 
-#include <fmt/ranges.h>
-
 #include <deque>
-#include <set>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -245,60 +240,18 @@ private:
   bool told_ = false;
 };
 
-struct search_result {
-  size_t places = 0, paths = 0, longest = 0;
-};
-
-search_result search(const scope& s) {
-  search_result found;
-  std::set<std::string> known;
-  std::vector<std::vector<std::string>> open{{}};
-  while (!open.empty()) {
-    const std::vector<std::string> path = std::move(open.back());
-    open.pop_back();
-    small_world w(s);
-    for (const std::string& choice : path)
-      w.take(choice);
-    for (std::vector<std::string> played = path;;) {
-      if (!known.insert(w.place()).second)
-        break;
-      const std::vector<std::string> choices = w.choices();
-      if (choices.empty()) {
-        INFO(fmt::format("{}", fmt::join(played, ", ")));
-        w.check();
-        ++found.paths;
-        found.longest = std::max(found.longest, played.size());
-        break;
-      }
-      for (size_t i = 1; i < choices.size(); ++i) {
-        open.push_back(played);
-        open.back().push_back(choices[i]);
-      }
-      played.push_back(choices.front());
-      w.take(choices.front());
-    }
-  }
-  found.places = known.size();
-  return found;
-}
-
 /// Searches all worlds of a model in which `most` troubles may happen, of whatever kinds.
 void search_all(const std::string& name, scope s, size_t most) {
-  size_t places = 0, paths = 0, longest = 0;
+  orders_seen seen;
   for (size_t losses = 0; losses <= most; ++losses)
     for (size_t cancellations = 0; losses + cancellations <= most; ++cancellations)
       for (size_t failures = 0; losses + cancellations + failures <= most; ++failures) {
         s.most = {losses, cancellations, failures, most - losses - cancellations - failures};
         INFO(fmt::format("{}, {} devices, {} runs; {} losses, {} cancellations, {} failures, {} leave", name, s.devices,
                          s.runs, losses, cancellations, failures, s.most.leavings));
-        const search_result found = search(s);
-        CHECK(found.paths > 0);
-        places += found.places;
-        paths += found.paths;
-        longest = std::max(longest, found.longest);
+        seen.add(search_all_orders<small_world>(s));
       }
-  WARN(fmt::format("{}, {} devices, {} runs, {} troubles: {} places, {} ends, the longest after {} events", name,
-                   s.devices, s.runs, most, places, paths, longest));
+  WARN(fmt::format("{}, {} devices, {} runs, {} troubles: {}", name, s.devices, s.runs, most, seen.text()));
 }
 
 /// Two branches that meet.
