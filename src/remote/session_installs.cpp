@@ -32,12 +32,14 @@ void session_installs::forget(uint64_t plan) {
 }
 
 void session_installs::end(const std::string& why) {
+  decltype(lent_) lent;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true; // before the one in hand ends: no other one begins
+    lent.swap(lent_);
+  }
   weights_.close(why);
   memory_->stop_waiting();
-  decltype(lent_) lent; // goes when the lock is free
-  const std::lock_guard lock(mutex_);
-  ended_ = true;
-  lent.swap(lent_);
 }
 
 void session_installs::install(remote::install order) {
@@ -64,6 +66,11 @@ void session_installs::install(remote::install order) {
 }
 
 void session_installs::make_and_install(const remote::install& order) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_)
+      return;
+  }
   if (const failure broken = capture([&] { plans_.check_numbers(order); }); broken.failed())
     return line_->refuse(broken);
   bound_plan_ptr bound;

@@ -15,8 +15,8 @@ session_service::session_service(std::shared_ptr<shared_service> shared, link_pt
 session_service::~session_service() {
   close();
   // The link's end may come too late to be heard here; installs that wait for weights hold devices until they hear.
-  puller_->close("the worker ends");
   installs_->end("the worker ends");
+  puller_->close("the worker ends");
 }
 
 void session_service::start() {
@@ -78,8 +78,8 @@ void session_service::on(message& m) {
 }
 
 void session_service::on_closed(const std::string& why) {
-  puller_->close(why);
   installs_->end(why);
+  puller_->close(why);
   std::vector<served_chunk_ptr> waiting;
   std::vector<served_executions::place> idle;
   {
