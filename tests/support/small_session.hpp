@@ -62,7 +62,7 @@ public:
     }
     if (scope_.keeps && put_ == "no" && !leaves_ && !has_failed_install())
       add("puts");
-    if (put_ == "there")
+    if (put_ == "there" && std::ranges::count(kept_, put_key_) > 0)
       add("fetches");
     if (is_idle() && !kept_.empty())
       add("releases");
@@ -96,8 +96,10 @@ public:
       say(remote::release{std::exchange(kept_, {})});
     else if (what == "forgets")
       has_forgotten_ = true, say(remote::forget_plan{scope_.offers->offer(scope_.bound->source).id});
-    else // it closes the link, or the link is lost
+    else { // it closes the link, or the link is lost, or the worker has closed it
+      is_refused_ = what == "hears" && !worker_.has_ended();
       (what == "closes" ? is_closed_ : is_lost_) = true, worker_.end(number_);
+    }
   }
 
   /// Hears what the worker has said; `may_leave`: the worker's owner has drained it, `may_fail`: a device has failed.
@@ -140,6 +142,7 @@ public:
   /// At the end of a path.
   void check() const {
     CHECK((is_over() || !is_open_)); // it never opens if the worker is gone
+    CHECK_FALSE(is_refused_);        // it keeps to the rules
     if (is_closed_)
       CHECK(is_idle());
     for (const std::string& p : problems_)
@@ -298,7 +301,8 @@ private:
   small_worker& worker_;
   const size_t number_;
   remote::piece_source values_;
-  bool is_open_ = false, is_lost_ = false, is_closed_ = false, leaves_ = false, has_forgotten_ = false;
+  bool is_open_ = false, is_lost_ = false, is_closed_ = false, is_refused_ = false;
+  bool leaves_ = false, has_forgotten_ = false;
   std::vector<std::string> installs_; // by device
   std::vector<execution_state> executions_;
   std::string put_ = "no";
