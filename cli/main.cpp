@@ -36,26 +36,16 @@ void arrange_libraries(char** argv) {
 
 /// The subcommands, in the order of the help.
 constexpr auto subcommands = std::to_array<std::pair<std::string_view, void (*)(CLI::App&)>>({
-    {"run", troupe::cli::add_run},
-    {"test", troupe::cli::add_test},
-    {"bench", troupe::cli::add_bench},
-    {"plan", troupe::cli::add_plan},
-    {"inspect", troupe::cli::add_inspect},
-    {"diff", troupe::cli::add_diff},
-    {"verify", troupe::cli::add_verify},
-    {"prepare", troupe::cli::add_prepare},
-    {"profile", troupe::cli::add_profile},
-    {"simulate", troupe::cli::add_simulate},
-    {"cluster", troupe::cli::add_cluster},
-    {"compare", troupe::cli::add_compare},
-    {"devices", troupe::cli::add_devices},
-    {"worker", troupe::cli::add_worker},
-    {"keys", troupe::cli::add_keys},
-    {"operators", troupe::cli::add_operators},
-    {"exec", troupe::cli::add_exec},
-    {"trace", troupe::cli::add_trace},
-    {"replay", troupe::cli::add_replay},
-    {"completion", troupe::cli::add_completion},
+    {"run", troupe::cli::add_run},         {"test", troupe::cli::add_test},
+    {"bench", troupe::cli::add_bench},     {"plan", troupe::cli::add_plan},
+    {"inspect", troupe::cli::add_inspect}, {"diff", troupe::cli::add_diff},
+    {"verify", troupe::cli::add_verify},   {"prepare", troupe::cli::add_prepare},
+    {"profile", troupe::cli::add_profile}, {"simulate", troupe::cli::add_simulate},
+    {"cluster", troupe::cli::add_cluster}, {"compare", troupe::cli::add_compare},
+    {"devices", troupe::cli::add_devices}, {"worker", troupe::cli::add_worker},
+    {"keys", troupe::cli::add_keys},       {"operators", troupe::cli::add_operators},
+    {"exec", troupe::cli::add_exec},       {"trace", troupe::cli::add_trace},
+    {"replay", troupe::cli::add_replay},   {"completion", troupe::cli::add_completion},
 });
 
 /// Adds the subcommand that is called, since the options of all take half a megabyte. Adds all of them for an unknown

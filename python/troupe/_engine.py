@@ -273,8 +273,9 @@ class Engine:
     devices: "cpu", "vulkan:0", "cpu*2", "slow:25"; "all" is every GPU and the CPU. Options (seconds, bytes):
     hosts=["[NAME=]HOST:PORT"] with certificate, key, ca (files, `troupe keys`) or insecure=True; memory={"vulkan:0":
     2 << 30}; device_timeout; completion; profile_file; cpu_threads (of the CPU's kernels); scheduler_threads;
-    kernels="later", or "now": runs wait for the GPU's compiler, and equal runs have equal outputs; record="DIR": sessions
-    keep there what happens to them, for `troupe replay`, with record_memory=64 << 20 in memory until a run fails.
+    kernels="later", or "now": runs wait for the GPU's compiler, and equal runs have equal outputs; record="DIR":
+    sessions keep there what happens to them, for `troupe replay`, with record_memory=64 << 20 in memory until a run
+    fails.
     Raises `errors.InvalidArgument` for devices that are not there and options that cannot be.
     """
 

@@ -14,7 +14,7 @@ namespace troupe::recording {
 /// written ends the recording, which a line on stderr says; the session goes on.
 class record_writer {
 public:
-  /// `memory`: bytes of records to keep in memory; 0: they go to the file. Throws `errc::io` if the file cannot be made.
+  /// `memory`: bytes of records to keep in memory; 0: they go to the file. Throws `errc::io` if it cannot be made.
   record_writer(std::filesystem::path file, const session_facts& session, size_t memory);
   ~record_writer() { flush(); }
   record_writer(const record_writer&) = delete;

@@ -31,8 +31,8 @@ public:
   void on_memory_changed();
   void tick();
   void close();
-  /// Hands the commands to `each`, in their order, and gives the machine spare time, as long as it makes others then. To
-  /// be called after each event but `set_time` and `chunk_begun`; `room` is used for the commands.
+  /// Hands the commands to `each`, in their order, and gives the machine spare time, as long as it makes others then.
+  /// To be called after each event but `set_time` and `chunk_begun`; `room` is used for the commands.
   template <class Each>
   void carry_out(std::vector<command>& room, Each&& each) {
     do {

@@ -21,6 +21,16 @@ std::span<const carried_pair> elements(const std::shared_ptr<const std::vector<c
   return pairs ? std::span<const carried_pair>(*pairs) : std::span<const carried_pair>();
 }
 
+/// Returns by output whether the run keeps it: by name, or as one of a pair.
+std::vector<bool> kept_flags(size_t outputs, const std::vector<size_t>& by_name, std::span<const carried_pair> pairs) {
+  std::vector<bool> kept(outputs);
+  for (const size_t i : by_name)
+    kept[i] = true;
+  for (const carried_pair& pair : pairs)
+    kept[pair.output] = true;
+  return kept;
+}
+
 /// Whether a value that is filled can be handed on as it is (`carried_value`).
 bool is_on_device_alone(const moved_value& value) {
   return value.is_told() && value.resident() && !value.has_host() && !value.away();
@@ -55,19 +65,10 @@ execution_values::execution_values(const planned_model& planned, bool promises)
     crossings_.push_back({.uses_left = c.uses});
 }
 
-std::vector<bool> execution_values::kept_flags() const {
-  std::vector<bool> kept(source_.program->outputs.size());
-  for (const size_t i : kept_outputs_)
-    kept[i] = true;
-  for (const carried_pair& pair : elements(pairs_))
-    kept[pair.output] = true;
-  return kept;
-}
-
 void execution_values::keep(const run_request& request) {
   pairs_ = request.carried.pairs;
   kept_outputs_ = kept_outputs(request, planned_);
-  const std::vector<bool> kept = kept_flags();
+  const std::vector<bool> kept = kept_flags(source_.program->outputs.size(), kept_outputs_, elements(pairs_));
   for (size_t i = 0; i < kept.size(); ++i)
     if (kept[i])
       ++at(source_.program->outputs[i]).kept;
@@ -182,7 +183,7 @@ std::vector<tensor> execution_values::outputs() const {
 }
 
 named_tensors execution_values::named_outputs() const {
-  const std::vector<bool> kept = kept_flags();
+  const std::vector<bool> kept = kept_flags(source_.program->outputs.size(), kept_outputs_, elements(pairs_));
   named_tensors named;
   for (size_t i = 0; i < kept.size(); ++i)
     if (!kept[i])

@@ -46,7 +46,7 @@ public:
   /// Says what a control-flow chunk has made: the outputs of its node, in their order.
   void fill(const chunk& c, std::span<const tensor> results) const;
 
-  /// Returns a value that crosses, made or to be made; null before its chunk is taken, and if it is not needed any more.
+  /// Returns a value that crosses, made or to be made; null before its chunk is taken, and if it is needed no more.
   const value_ref& made(value_id v) const { return at(v).made; }
   /// Returns whether all outputs are there.
   bool are_complete() const { return outputs_missing_ == 0; }
@@ -72,8 +72,6 @@ private:
 
   crossing_state& at(value_id v) { return crossings_[planned_.crossing_of[v]]; }
   const crossing_state& at(value_id v) const { return crossings_[planned_.crossing_of[v]]; }
-  /// Returns by output whether the run keeps it.
-  std::vector<bool> kept_flags() const;
   /// Returns output `i` where it stays.
   device_tensor kept_output(size_t i) const;
   /// Returns output `i` on the host.

@@ -15,6 +15,19 @@ bool owes_answer(const session_parts& s, size_t device) {
   return s.installed.is_installing(device) || s.copies.are_awaited_from(device);
 }
 
+/// Lets those devices go that leave and that nothing needs any more.
+void let_devices_go(session_parts& s) {
+  const auto needs = [&](size_t device) {
+    return owes_answer(s, device) || s.book.has([&](const execution& e) { return runs_on(*e.planned(), device); });
+  };
+  for (const size_t device : s.devices.let_go(needs)) {
+    if (s.installed.is_on(device)) // what runs in flight have bound meanwhile
+      s.plans->bound().forget_all();
+    s.memory.retire_evicted();
+    s.commands.push_back(let_device_go{device});
+  }
+}
+
 } // namespace
 
 session_machine::session_machine(const std::vector<device_info>& devices, ledger_accounts accounts,
@@ -144,23 +157,11 @@ void session_machine::on_memory_changed() {
 }
 
 void session_machine::take_commands(std::vector<command>& into) {
-  let_devices_go();
+  let_devices_go(s_);
   // Last, since memory may be given back only after the orders that free it.
   s_.memory.share();
   into.clear();
   into.swap(s_.commands);
-}
-
-void session_machine::let_devices_go() {
-  const auto needs = [this](size_t device) {
-    return owes_answer(s_, device) || s_.book.has([&](const execution& e) { return runs_on(*e.planned(), device); });
-  };
-  for (const size_t device : s_.devices.let_go(needs)) {
-    if (s_.installed.is_on(device)) // what runs in flight have bound meanwhile
-      s_.plans->bound().forget_all();
-    s_.memory.retire_evicted();
-    s_.commands.push_back(let_device_go{device});
-  }
 }
 
 bool session_machine::use_spare_time() {

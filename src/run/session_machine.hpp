@@ -101,8 +101,6 @@ private:
   void settle();
   /// Ends a run early, whatever it waits for.
   void end_run(const run_request_ptr& request, const failure& why);
-  /// Lets those devices go that leave and that nothing needs any more.
-  void let_devices_go();
 
   session_parts s_;
   recovery recovery_;

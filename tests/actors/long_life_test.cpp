@@ -1,4 +1,4 @@
-// Engines that live for long: what ends leaves nothing behind.
+// Engines that live for long keep nothing of what has ended.
 #include "actors/engine_access.hpp"
 #include "support/alternating_runs.hpp"
 #include "support/catch.hpp"

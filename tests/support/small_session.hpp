@@ -89,7 +89,8 @@ public:
     else if (what == "ends")
       executions_[a].ended[b] = true, say(remote::end_chunks{static_cast<uint32_t>(b), a + 1});
     else if (what == "puts")
-      put();
+      put_ = "asked", put_key_ = kept_.emplace_back(remote::new_key()),
+      say(remote::put_value{1, 0, put_key_, describe({4}, element_of(number_, 0, 0))});
     else if (what == "fetches")
       put_ = "asked back", say(remote::fetch_kept{2, 0, put_key_});
     else if (what == "releases")
@@ -289,12 +290,6 @@ private:
           x.chunks[c] = 'r';
           more = true;
         }
-  }
-
-  void put() {
-    put_ = "asked";
-    put_key_ = kept_.emplace_back(remote::new_key());
-    say(remote::put_value{1, 0, put_key_, describe({4}, element_of(number_, 0, 0))});
   }
 
   const session_scope& scope_;
