@@ -46,21 +46,15 @@ uint64_t get_count(wire::reader& in) {
   return count;
 }
 
-void add_failure(record& into, const failure& why) {
-  into.numbers.push_back(static_cast<int64_t>(why.code));
-  if (why.failed())
-    into.texts.push_back(why.message);
+// What is asked of a device.
+
+void describe_order(const install_plan& order, int64_t device, record& into) {
+  into.reset(kind::install_plan, {{named::binding, order.bound->id}},
+             {device, static_cast<int64_t>(order.self), order.bound->layout->memory.at(order.self).arena_bytes});
 }
 
-void describe_order(const install_plan& order, record& into) {
-  into.kind = kind::install_plan;
-  into.names.push_back({named::binding, order.bound->id});
-  into.numbers.push_back(order.self);
-  into.numbers.push_back(order.bound->layout->memory.at(order.self).arena_bytes);
-}
-
-void describe_order(const run_chunks& order, record& into) {
-  into.kind = kind::run_chunks;
+void describe_order(const run_chunks& order, int64_t device, record& into) {
+  into.reset(kind::run_chunks, {}, {device});
   for (const chunk_work& work : order.works) {
     into.names.push_back({named::binding, work.bound_plan});
     into.names.push_back({named::execution, work.execution});
@@ -69,46 +63,40 @@ void describe_order(const run_chunks& order, record& into) {
   }
 }
 
-void describe_order(const stop_execution& order, record& into) {
-  into.kind = kind::stop_execution;
-  into.names.push_back({named::execution, order.execution});
+void describe_order(const stop_execution& order, int64_t device, record& into) {
+  into.reset(kind::stop_execution, {{named::execution, order.execution}}, {device});
 }
 
-void describe_order(const end_execution& order, record& into) {
-  into.kind = kind::end_execution;
-  into.names.push_back({named::execution, order.execution});
+void describe_order(const end_execution& order, int64_t device, record& into) {
+  into.reset(kind::end_execution, {{named::execution, order.execution}}, {device});
 }
 
-void describe_order(const retire_plan& order, record& into) {
-  into.kind = kind::retire_plan;
-  into.names.push_back({named::binding, order.bound_plan});
+void describe_order(const retire_plan& order, int64_t device, record& into) {
+  into.reset(kind::retire_plan, {{named::binding, order.bound_plan}}, {device});
 }
 
-void describe_order(const fetch_tensor& order, record& into) {
-  into.kind = kind::fetch_value;
-  into.names.push_back({named::run, order.ticket});
+void describe_order(const fetch_tensor& order, int64_t device, record& into) {
+  into.reset(kind::fetch_value, {{named::run, order.ticket}}, {device});
   into.texts.push_back(order.input);
 }
 
+// What else is asked for.
+
 void describe_command(const device_order& c, record& into) {
-  into.numbers.push_back(static_cast<int64_t>(c.device));
-  std::visit([&](const auto& order) { describe_order(order, into); }, c.what);
+  std::visit([&](const auto& order) { describe_order(order, static_cast<int64_t>(c.device), into); }, c.what);
 }
 
 void describe_command(const abandon_device& c, record& into) {
-  into.kind = kind::abandon_device;
-  into.numbers.push_back(static_cast<int64_t>(c.device));
+  into.reset(kind::abandon_device, {}, {static_cast<int64_t>(c.device)});
 }
 
 void describe_command(const let_device_go& c, record& into) {
-  into.kind = kind::let_device_go;
-  into.numbers.push_back(static_cast<int64_t>(c.device));
+  into.reset(kind::let_device_go, {}, {static_cast<int64_t>(c.device)});
 }
 
 void describe_command(const run_answer& c, record& into) {
-  into.kind = kind::answer_run;
-  into.names.push_back({named::run, c.ticket});
-  add_failure(into, c.why);
+  into.reset(kind::answer_run, {{named::run, c.ticket}});
+  into.add(c.why);
   for (const auto& [output, value] : c.result.outputs)
     into.texts.push_back(output);
   for (const auto& [output, value] : c.result.kept)
@@ -116,24 +104,20 @@ void describe_command(const run_answer& c, record& into) {
 }
 
 void describe_command(const continue_control& c, record& into) {
-  into.kind = kind::continue_control;
-  into.names.push_back({named::execution, c.place.execution});
-  into.numbers.push_back(c.place.chunk);
+  into.reset(kind::continue_control, {{named::execution, c.place.execution}}, {c.place.chunk});
 }
 
 void describe_command(const plan_wanted& c, record& into) {
-  into.kind = kind::make_plan;
-  into.numbers.push_back(static_cast<int64_t>(c.job));
+  into.reset(kind::make_plan, {}, {static_cast<int64_t>(c.job)});
 }
 
 void describe_command(const query_answer& c, record& into) {
-  into.kind = kind::answer_query;
-  into.numbers.push_back(static_cast<int64_t>(c.query));
-  add_failure(into, c.why);
+  into.reset(kind::answer_query, {}, {static_cast<int64_t>(c.query)});
+  into.add(c.why);
 }
 
 void describe_command(const give_memory_back& c, record& into) {
-  into.kind = kind::give_memory_back;
+  into.reset(kind::give_memory_back);
   into.numbers = c.bytes;
 }
 
@@ -143,13 +127,18 @@ std::string_view to_string(kind k) {
   return kind_names.at(static_cast<size_t>(k));
 }
 
-record& record::reset(recording::kind of) {
+void record::reset(recording::kind of, std::initializer_list<name> named, std::initializer_list<int64_t> numbered) {
   kind = of;
-  names.clear();
-  numbers.clear();
+  names.assign(named);
+  numbers.assign(numbered);
   texts.clear();
   values.clear();
-  return *this;
+}
+
+void record::add(const failure& why) {
+  numbers.push_back(static_cast<int64_t>(why.code));
+  if (why.failed())
+    texts.push_back(why.message);
 }
 
 void put(std::vector<uint8_t>& bytes, const record& r) {
@@ -211,7 +200,6 @@ std::string to_text(const record& r) {
 }
 
 void describe(const command& asked, record& into) {
-  into.reset({});
   std::visit([&](const auto& c) { describe_command(c, into); }, asked);
 }
 

@@ -17,9 +17,9 @@ enum class kind : uint8_t {
   // -- events: what happened to the session. After each of them but `time` and `chunk_begun`, it was asked for its
   // commands, which follow.
   time,              // numbers: ns since the epoch of the session's clock; for the events that follow
-  run_started,       // see `started_run`
-  chunk_begun,       // execution; chunk, then what was made, see `made_values`
-  chunk_ended,       // execution; chunk, ns busy, errc, then what was made; texts: message if it failed
+  run_started,       // as `recorder::add` says it and `recorded_runs::make` reads it
+  chunk_begun,       // execution; chunk, then what was made (`made_number`); values: of form `otherwise`
+  chunk_ended,       // execution; chunk, ns busy, errc, then the same; texts: message if it failed
   plan_installed,    // binding; device, index in the plan, errc; texts: message if it failed
   value_fetched,     // run; errc; texts: input, message if it failed; values: it
   control_continued, // execution; chunk
@@ -28,7 +28,7 @@ enum class kind : uint8_t {
   run_cancelled,     // run
   device_lost,       // numbers: device; texts: why
   device_leaves,     // numbers: device; texts: why
-  device_joined,     // see recording/session_facts.hpp
+  device_joined,     // texts: it, as `encode` of session_facts.hpp has it
   memory_changed,
   ticked,
   closed,
@@ -79,8 +79,10 @@ struct record {
   std::vector<std::string> texts;
   std::vector<value_facts> values;
 
-  /// Makes it an empty one of another kind, whose lists keep their memory.
-  record& reset(recording::kind of);
+  /// Makes it another one, with these and no more, whose lists keep their memory.
+  void reset(recording::kind of, std::initializer_list<name> named = {}, std::initializer_list<int64_t> numbered = {});
+  /// Adds how something ended: the code, and the message if it failed.
+  void add(const failure& why);
   bool operator==(const record&) const = default;
 };
 
@@ -92,7 +94,7 @@ void get(wire::reader& in, record& r);
 /// Returns a record as a line of text, without its end.
 std::string to_text(const record& r);
 
-/// Returns what the session has asked for as a record, in `into`. Null for what asks for nothing.
+/// Makes `into` the record of what a session has asked for.
 void describe(const command& asked, record& into);
 
 /// Numbers of runs, executions and bindings by the order in which records name them first, each kind from 1.

@@ -36,9 +36,16 @@ void record_writer::write_head() {
 }
 
 void record_writer::write(const std::vector<uint8_t>& bytes) {
+  if (failed_)
+    return;
   out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   out_.flush();
   failed_ = !out_;
+}
+
+void record_writer::say_if_failed() const {
+  if (failed_)
+    fmt::print(stderr, "troupe: cannot write the recording '{}' any further; it ends here\n", file_.string());
 }
 
 void record_writer::add(const record& r) {
@@ -64,9 +71,9 @@ void record_writer::keep() {
   if (memory_ > 0 && !out_.is_open()) {
     write_head();
     for (const auto& [bytes, records] : blocks_)
-      if (!failed_)
-        write(bytes);
+      write(bytes);
     blocks_.clear();
+    say_if_failed();
   }
   flush();
 }
@@ -76,8 +83,7 @@ void record_writer::flush() {
     return;
   write(block_);
   begin_block();
-  if (failed_)
-    fmt::print(stderr, "troupe: cannot write the recording '{}' any further; it ends here\n", file_.string());
+  say_if_failed();
 }
 
 recorded_session read_recording(const std::filesystem::path& file) {

@@ -28,7 +28,9 @@ private:
   void begin_block();
   void write_head();
   void flush();
+  /// Does nothing once writing has failed.
   void write(const std::vector<uint8_t>& bytes);
+  void say_if_failed() const;
 
   const std::filesystem::path file_;
   const std::vector<uint8_t> session_;

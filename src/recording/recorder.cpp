@@ -79,25 +79,17 @@ void recorder::write() {
     out_.add(next_);
 }
 
-void recorder::begin(kind what, std::initializer_list<name> names, std::initializer_list<int64_t> numbers) {
-  next_.reset(what);
-  next_.names.assign(names);
-  next_.numbers.assign(numbers);
-}
-
 void recorder::add(kind what, std::initializer_list<name> names, std::initializer_list<int64_t> numbers,
                    std::initializer_list<std::string_view> texts) {
-  begin(what, names, numbers);
+  next_.reset(what, names, numbers);
   next_.texts.assign(texts.begin(), texts.end());
   write();
 }
 
 void recorder::add(kind what, std::initializer_list<name> names, std::initializer_list<int64_t> numbers,
                    const failure& why) {
-  begin(what, names, numbers);
-  next_.numbers.push_back(static_cast<int64_t>(why.code));
-  if (why.failed())
-    next_.texts.push_back(why.message);
+  next_.reset(what, names, numbers);
+  next_.add(why);
   write();
 }
 
@@ -127,9 +119,9 @@ void recorder::add(const run_request_ptr& started) {
   const run_request& request = *started;
   const run_options& how = request.options;
   runs_.emplace(request.ticket, started);
-  begin(kind::run_started, {{named::run, request.ticket}},
-        {request.only_fetches, request.only_prepares, how.trace, how.timeout.count(),
-         static_cast<int64_t>(how.keep.size())});
+  next_.reset(kind::run_started, {{named::run, request.ticket}},
+              {request.only_fetches, request.only_prepares, how.trace, how.timeout.count(),
+               static_cast<int64_t>(how.keep.size())});
   next_.texts = how.keep;
   const int64_t inputs = add_inputs(request.inputs);
   for (const auto& [input, value] : how.device_inputs) {
@@ -179,14 +171,14 @@ void recorder::add_made(const session_machine& of, const chunk_place& place, con
 }
 
 void recorder::add(const session_machine& of, const chunk_begun& begun) {
-  begin(kind::chunk_begun, {{named::execution, begun.execution}}, {begun.chunk});
+  next_.reset(kind::chunk_begun, {{named::execution, begun.execution}}, {begun.chunk});
   add_made(of, {begun.execution, begun.chunk}, &begun.made);
   write();
 }
 
 void recorder::add(const session_machine& of, const chunk_ended& ended) {
-  begin(kind::chunk_ended, {{named::execution, ended.execution}},
-        {ended.chunk, ended.result.busy_ns, static_cast<int64_t>(ended.result.code)});
+  next_.reset(kind::chunk_ended, {{named::execution, ended.execution}},
+              {ended.chunk, ended.result.busy_ns, static_cast<int64_t>(ended.result.code)});
   if (ended.result.ok())
     add_made(of, {ended.execution, ended.chunk}, nullptr);
   else
@@ -196,7 +188,7 @@ void recorder::add(const session_machine& of, const chunk_ended& ended) {
 
 void recorder::add(const tensor_fetched& fetched) {
   const fetch_result& result = fetched.result;
-  begin(kind::value_fetched, {{named::run, fetched.ticket}}, {static_cast<int64_t>(result.code)});
+  next_.reset(kind::value_fetched, {{named::run, fetched.ticket}}, {static_cast<int64_t>(result.code)});
   if (result.ok()) {
     add_inputs({{fetched.input, result.value}});
   } else {
@@ -207,7 +199,7 @@ void recorder::add(const tensor_fetched& fetched) {
 }
 
 void recorder::add(uint64_t query, const named_tensors& inputs) {
-  begin(kind::plan_asked, {}, {static_cast<int64_t>(query)});
+  next_.reset(kind::plan_asked, {}, {static_cast<int64_t>(query)});
   add_inputs(inputs);
   write();
 }

@@ -14,6 +14,10 @@ enum class made_form : uint8_t { on_host, on_device, on_both, otherwise };
 inline int64_t made_number(uint32_t position, made_form form) {
   return int64_t{position} * 4 + static_cast<int64_t>(form);
 }
+/// Returns what the number says, of any that is not negative.
+inline std::pair<uint32_t, made_form> made_of(size_t number) {
+  return {static_cast<uint32_t>(number / 4), static_cast<made_form>(number % 4)};
+}
 
 class recorder {
 public:
@@ -45,8 +49,6 @@ public:
 private:
   class watched_account;
 
-  /// Begins the next record.
-  void begin(kind what, std::initializer_list<name> names, std::initializer_list<int64_t> numbers);
   /// A ledger has answered; `usual`: as it mostly does.
   void note_answer(bool usual, int64_t answer);
   void add_carried(const carried_values& carried);

@@ -1,7 +1,7 @@
 #include "recording/replay.hpp"
 
+#include "recording/recorded_machine.hpp"
 #include "recording/recorded_runs.hpp"
-#include "recording/recorder.hpp"
 #include "recording/scripted_ledger.hpp"
 
 #include <algorithm>
@@ -35,9 +35,9 @@ public:
     }
     device_count_ = devices.size();
     const std::vector<size_t> lost(s.lost.begin(), s.lost.end());
-    auto plans = std::make_shared<session_plans>(model, devices, lost, s.only);
+    const auto plans = std::make_shared<session_plans>(model, devices, lost, s.only);
     plans->prepare_ahead();
-    machine_.emplace(devices, std::move(accounts), std::move(plans), s.completion, s.follows_speeds);
+    machine_.emplace(devices, std::move(accounts), plans, s.completion, s.follows_speeds, nullptr);
   }
 
   replay_result run() {
@@ -50,15 +50,15 @@ private:
   /// Tells the machine of the next event, and compares what it asks for then.
   void step() {
     const uint64_t number = records_.number();
-    record event = records_.take();
-    if (event.kind == kind::recording_ended) {
-      result_.ended = fields(std::move(event)).text();
+    fields event(records_.take());
+    if (event.kind() == kind::recording_ended) {
+      result_.ended = event.text();
       return;
     }
     const failure broke = read_outcome();
     ++result_.events;
     made_ = {};
-    tell(number, event.kind, fields(std::move(event)));
+    tell(number, event.kind(), event);
     if (!result_.difference.empty())
       return;
     if (made_.message != broke.message)
@@ -116,33 +116,31 @@ private:
       event(*machine_);
       if (!asks)
         return;
-      do
-        take_commands();
-      while (machine_->use_spare_time());
+      machine_->carry_out(commands_, [this](const command& c) { take(c); });
     });
   }
 
-  void tell(uint64_t number, kind what, fields f) {
+  void tell(uint64_t number, kind what, fields& f) {
     switch (what) {
       case kind::time: {
         const run_time at{run_time::duration(f.number())};
-        return say([&](session_machine& m) { m.set_time(at); }, false);
+        return say([&](recorded_machine& m) { m.set_time(at); }, false);
       }
       case kind::run_started: {
         const run_request_ptr request = runs_.make(f);
-        return say([&](session_machine& m) { m.start_run(request); });
+        return say([&](recorded_machine& m) { m.start_run(request); });
       }
-      case kind::memory_changed: return say([&](session_machine& m) { m.on_memory_changed(); });
-      case kind::ticked: return say([&](session_machine& m) { m.tick(); });
-      case kind::closed: return say([&](session_machine& m) { m.close(); });
+      case kind::memory_changed: return say([&](recorded_machine& m) { m.on_memory_changed(); });
+      case kind::ticked: return say([&](recorded_machine& m) { m.tick(); });
+      case kind::closed: return say([&](recorded_machine& m) { m.close(); });
       case kind::run_cancelled: {
         const uint64_t run = runs_.in_process(f);
-        return say([&](session_machine& m) { m.cancel(run); });
+        return say([&](recorded_machine& m) { m.cancel(run); });
       }
       case kind::plan_asked: {
         const uint64_t query = f.count();
         const named_tensors inputs = recorded_runs::read_inputs(f);
-        return say([&](session_machine& m) { m.ask_plan(query, inputs); });
+        return say([&](recorded_machine& m) { m.ask_plan(query, inputs); });
       }
       case kind::device_lost:
       case kind::device_leaves:
@@ -157,11 +155,11 @@ private:
       device_facts d = decode_device(std::span(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
       measure_(d);
       ++device_count_;
-      return say([&](session_machine& m) { m.add_device(d.info, std::make_shared<scripted_account>(ledgers_)); });
+      return say([&](recorded_machine& m) { m.add_device(d.info, std::make_shared<scripted_account>(ledgers_)); });
     }
     const size_t device = device_of(f);
     const std::string why = f.text();
-    say([&](session_machine& m) {
+    say([&](recorded_machine& m) {
       what == kind::device_lost ? m.lose_device(device, why) : m.leave_device(device, why);
     });
   }
@@ -172,7 +170,7 @@ private:
       case kind::chunk_begun: {
         chunk_begun begun = {.execution = runs_.in_process(f), .chunk = static_cast<chunk_id>(f.number()), .made = {}};
         begun.made = fill_made({begun.execution, begun.chunk}, f, true);
-        return say([&](session_machine& m) { m.on(begun); }, false);
+        return say([&](recorded_machine& m) { m.on(begun); }, false);
       }
       case kind::chunk_ended: {
         chunk_ended ended = {
@@ -183,23 +181,23 @@ private:
         ended.result.message = why.message;
         if (!why.failed())
           fill_made({ended.execution, ended.chunk}, f, false);
-        return say([&](session_machine& m) { m.on(ended); });
+        return say([&](recorded_machine& m) { m.on(ended); });
       }
       case kind::plan_installed: {
         const uint64_t bound = runs_.in_process(f);
         const size_t device = device_of(f);
         plan_installed answer{.bound_plan = bound, .self = static_cast<device_index>(f.number()), .why = {}};
         answer.why = f.why();
-        return say([&](session_machine& m) { m.on(device, answer); });
+        return say([&](recorded_machine& m) { m.on(device, answer); });
       }
       case kind::value_fetched: {
         tensor_fetched answer = read_fetched(f);
-        return say([&](session_machine& m) { m.on(answer); });
+        return say([&](recorded_machine& m) { m.on(answer); });
       }
       case kind::control_continued: {
         const uint64_t execution = runs_.in_process(f);
         const continue_control next{{execution, static_cast<chunk_id>(f.number())}};
-        return say([&](session_machine& m) { m.on(next); });
+        return say([&](recorded_machine& m) { m.on(next); });
       }
       case kind::plan_made: return make_plan(number, f);
       default: fail(errc::invalid_input, "record {} ('{}') has no place there", number, to_string(what));
@@ -213,18 +211,15 @@ private:
     const failure made = job.empty() ? failure() : capture(job.mapped());
     if (made.failed() && !answer.why.failed())
       return differ(number, "a plan, which was made", "a plan that cannot be made: " + made.message);
-    say([&](session_machine& m) { m.on(answer); });
+    say([&](recorded_machine& m) { m.on(answer); });
   }
 
-  void take_commands() {
-    machine_->take_commands(commands_);
-    for (const command& c : commands_) {
-      describe(c, asked_.emplace_back());
-      if (const auto* job = std::get_if<plan_wanted>(&c))
-        jobs_[job->job] = job->make;
-      if (const auto* answer = std::get_if<run_answer>(&c))
-        runs_.answered(*answer);
-    }
+  void take(const command& c) {
+    describe(c, asked_.emplace_back());
+    if (const auto* job = std::get_if<plan_wanted>(&c))
+      jobs_[job->job] = job->make;
+    if (const auto* answer = std::get_if<run_answer>(&c))
+      runs_.answered(*answer);
   }
 
   size_t device_of(fields& f) const {
@@ -250,11 +245,11 @@ private:
     std::map<uint32_t, made_form> forms;
     std::vector<uint32_t> positions;
     while (f.has_numbers()) {
-      const size_t number = f.count();
-      positions.push_back(static_cast<uint32_t>(number / 4));
-      forms[positions.back()] = static_cast<made_form>(number % 4);
+      const auto [position, form] = made_of(f.count());
+      positions.push_back(position);
+      forms[position] = form;
     }
-    machine_->for_each_made(place, [&](uint32_t position, moved_value& value, const execution& e) {
+    machine_->state().for_each_made(place, [&](uint32_t position, moved_value& value, const execution& e) {
       const auto form = forms.find(position);
       if (listed && form == forms.end())
         return;
@@ -271,7 +266,7 @@ private:
   const measure_device& measure_;
   std::shared_ptr<ledger_script> ledgers_ = std::make_shared<ledger_script>();
   size_t device_count_ = 0;
-  std::optional<session_machine> machine_;
+  std::optional<recorded_machine> machine_; // which is not recorded itself
   std::vector<command> commands_;
   std::vector<std::pair<uint64_t, record>> recorded_; // commands after an event, with their records' numbers …
   std::vector<record> asked_;                         // … and those of this session

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "recording/record_file.hpp"
-#include "recording/session_facts.hpp"
 
 #include <functional>
 

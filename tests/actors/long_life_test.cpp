@@ -1,8 +1,6 @@
 // Engines that live for long keep nothing of what has ended.
-#include "actors/engine_access.hpp"
 #include "support/alternating_runs.hpp"
-#include "support/catch.hpp"
-#include "support/reference_device.hpp"
+#include "support/bound_values.hpp"
 
 #include <filesystem>
 #include <malloc.h>
@@ -12,10 +10,6 @@ using namespace troupe;
 using namespace troupe::test;
 
 namespace {
-
-device_factory reference(const std::string& name) {
-  return [name] { return std::make_unique<reference_device>(name); };
-}
 
 /// Returns the bytes that one of `count` calls leaves in use; 0 under a sanitizer, which has a heap of its own.
 template <class Call>
@@ -51,7 +45,7 @@ TEST_CASE("values that come and go leave nothing with their device", "[actors][C
 }
 
 TEST_CASE("devices that are lost and come back leave no threads", "[actors][C11]") {
-  engine e = make_engine({.devices = {}}, {.custom_devices = {reference("a"), reference("b")}});
+  engine e(engine_of({reference("a"), reference("b")}));
   const session s = e.load(chain(4), alternating);
   const auto come_back = [&] {
     lose_devices(e, called("b"), "the test took it");

@@ -55,12 +55,6 @@ bool has_grown(const held& from, const held& to) {
   return to.mib > from.mib * 1.1 + 32 || to.descriptors > from.descriptors + 2 || to.threads > from.threads + 2;
 }
 
-tensor filled_with(float value) {
-  tensor t(dtype::float32, dims);
-  std::fill_n(t.mutable_data<float>(), t.size(), value);
-  return t;
-}
-
 /// Returns a model whose output is its input, if that is positive.
 graph long_way(int nodes, symbolic_shape shapes) {
   test::graph_builder b;
@@ -72,8 +66,7 @@ graph long_way(int nodes, symbolic_shape shapes) {
 }
 
 bool is_all(const tensor& t, float value) {
-  const auto values = t.values<float>();
-  return std::all_of(values.begin(), values.end(), [&](float v) { return v == value; });
+  return test::same(t, test::filled(dims, value));
 }
 
 class soak {
@@ -108,16 +101,16 @@ private:
   // -- callers
 
   void run_cut() {
-    const run_result r = cut_.run({{"x", filled_with(1)}});
+    const run_result r = cut_.run({{"x", test::filled(dims, 1)}});
     expect(is_all(r.outputs.begin()->second, 1), "a cut run");
   }
 
   void step() {
     bound_session sum = states_.bind({{"next0", "state0"}, {"next1", "state1"}, {"next2", "state2"}});
     for (int n = 1; n <= 20; ++n) {
-      named_tensors inputs{{"x", filled_with(1)}};
+      named_tensors inputs{{"x", test::filled(dims, 1)}};
       for (int i = 0; n == 1 && i < 3; ++i)
-        inputs[fmt::format("state{}", i)] = filled_with(0);
+        inputs[fmt::format("state{}", i)] = test::filled(dims, 0);
       expect(is_all(sum.run(inputs).outputs.at("y"), static_cast<float>(3 * n)), "a step");
     }
   }
@@ -125,7 +118,7 @@ private:
   void submit() {
     std::vector<std::future<run_result>> answers;
     for (int i = 0; i < 30; ++i)
-      answers.push_back(rows_.submit({{"x", filled_with(static_cast<float>(i))}},
+      answers.push_back(rows_.submit({{"x", test::filled(dims, static_cast<float>(i))}},
                                      {.timeout = i % 10 == 9 ? 1ms : 0ms})); // some are to be late
     for (int i = 0; i < 30; ++i)
       try {
@@ -139,7 +132,7 @@ private:
 
   void come_and_go() {
     const session s = engine_.load(long_way(6, to_symbolic(dims)), alternating());
-    expect(is_all(s.run({{"x", filled_with(2)}}).outputs.begin()->second, 2), "a session that comes and goes");
+    expect(is_all(s.run({{"x", test::filled(dims, 2)}}).outputs.begin()->second, 2), "a session that comes and goes");
   }
 
   void expect(bool right, const char* what) {

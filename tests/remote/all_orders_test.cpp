@@ -116,7 +116,7 @@ private:
   bool has_drained_ = false, has_failed_ = false;
 };
 
-/// Searches all worlds of a scope in which so many troubles happen, of whatever kinds.
+/// Searches all worlds of a scope with that number of troubles, of any kinds.
 void search_all(const std::string& name, scope s, size_t most) {
   orders_seen seen;
   for (size_t losses = 0; losses <= std::min<size_t>(most, 1); ++losses)
