@@ -141,25 +141,21 @@ void record::add(const failure& why) {
     texts.push_back(why.message);
 }
 
-void put(std::vector<uint8_t>& bytes, const record& r) {
-  // Written in one piece: a session waits for it at each event.
-  std::array<uint8_t, 512> room;
-  const size_t most = 3 * longest + (r.names.size() + r.numbers.size()) * longest + 2;
-  std::vector<uint8_t> large(most > room.size() ? most : 0);
-  uint8_t* const begin = large.empty() ? room.data() : large.data();
-  uint8_t* end = begin;
-  *end++ = static_cast<uint8_t>(r.kind);
-  end = put_number(end, r.names.size());
-  for (const name& n : r.names)
-    end = put_number(end, n.number * 4 + static_cast<uint64_t>(n.what));
-  end = put_number(end, r.numbers.size());
-  for (const int64_t number : r.numbers)
-    end = put_number(end, (static_cast<uint64_t>(number) << 1) ^ static_cast<uint64_t>(number >> 63));
-  const bool has_more = !r.texts.empty() || !r.values.empty();
-  *end++ = has_more ? 1 : 0;
-  bytes.insert(bytes.end(), begin, end);
-  if (has_more)
-    wire::writer{bytes}(r.texts, r.values);
+size_t most_bytes(std::span<const name> names, std::span<const int64_t> numbers) {
+  return (2 + names.size() + numbers.size()) * longest + 2;
+}
+
+uint8_t* put_head(uint8_t* at, kind what, std::span<const name> names, std::span<const int64_t> numbers,
+                  bool has_more) {
+  *at++ = static_cast<uint8_t>(what);
+  at = put_number(at, names.size());
+  for (const name& n : names)
+    at = put_number(at, n.number * 4 + static_cast<uint64_t>(n.what));
+  at = put_number(at, numbers.size());
+  for (const int64_t number : numbers)
+    at = put_number(at, (static_cast<uint64_t>(number) << 1) ^ static_cast<uint64_t>(number >> 63));
+  *at++ = has_more ? 1 : 0;
+  return at;
 }
 
 void get(wire::reader& in, record& r) {

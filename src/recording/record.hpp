@@ -86,8 +86,10 @@ struct record {
   bool operator==(const record&) const = default;
 };
 
-/// Appends a record to bytes, for which there should be room: that is fast. Most records have a few names and numbers.
-void put(std::vector<uint8_t>& bytes, const record& r);
+/// Writes a record without its texts and values, which follow if it `has_more`; there is room for `most_bytes` of it.
+/// Returns its end. A session waits for that at each event, and most records have a few names and numbers alone.
+uint8_t* put_head(uint8_t* at, kind what, std::span<const name> names, std::span<const int64_t> numbers, bool has_more);
+size_t most_bytes(std::span<const name> names, std::span<const int64_t> numbers);
 /// Reads the next record of bytes that may be anything: throws `errc::invalid_input`.
 void get(wire::reader& in, record& r);
 

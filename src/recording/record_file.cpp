@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view magic = "troupe recording 1\n";
 constexpr size_t block_bytes = size_t{1} << 20;
-constexpr int64_t most_bytes = int64_t{1} << 36; // of a file that is read
+constexpr int64_t most_file_bytes = int64_t{1} << 36;
 
 } // namespace
 
@@ -19,13 +19,6 @@ record_writer::record_writer(std::filesystem::path file, const session_facts& se
     write_head();
   if (failed_)
     fail(errc::io, "cannot write the recording '{}'", file_.string());
-  begin_block();
-}
-
-void record_writer::begin_block() {
-  block_.clear();
-  block_.reserve(block_bytes + block_bytes / 8);
-  in_block_ = 0;
 }
 
 void record_writer::write_head() {
@@ -35,7 +28,7 @@ void record_writer::write_head() {
   write(head);
 }
 
-void record_writer::write(const std::vector<uint8_t>& bytes) {
+void record_writer::write(std::span<const uint8_t> bytes) {
   if (failed_)
     return;
   out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -49,20 +42,42 @@ void record_writer::say_if_failed() const {
 }
 
 void record_writer::add(const record& r) {
+  more_.clear();
+  if (!r.texts.empty() || !r.values.empty())
+    wire::writer{more_}(r.texts, r.values);
+  add(r.kind, r.names, r.numbers, more_);
+}
+
+void record_writer::add(kind what, std::span<const name> names, std::span<const int64_t> numbers,
+                        std::span<const uint8_t> more) {
   if (failed_)
     return;
-  put(block_, r);
-  ++in_block_;
-  if (block_.size() < block_bytes)
-    return;
+  const size_t most = most_bytes(names, numbers) + more.size();
+  if (block_.room - block_.filled < most)
+    next_block(most);
+  uint8_t* const begin = block_.bytes.get() + block_.filled;
+  uint8_t* const head = put_head(begin, what, names, numbers, !more.empty());
+  block_.filled += static_cast<size_t>(std::ranges::copy(more, head).out - begin);
+  ++block_.records;
+}
+
+void record_writer::next_block(size_t bytes) {
   if (memory_ == 0 || out_.is_open())
-    return flush();
-  blocks_.emplace_back(std::move(block_), in_block_);
-  while (blocks_.size() * block_bytes >= memory_) {
-    dropped_ += blocks_.front().second;
-    blocks_.pop_front();
+    flush();
+  else if (block_.records > 0) {
+    kept_ += block_.room;
+    blocks_.push_back(std::exchange(block_, {}));
   }
-  begin_block();
+  const size_t room = std::max(bytes, block_bytes);
+  for (; !blocks_.empty() && kept_ + room > memory_; blocks_.pop_front()) {
+    block_ = std::move(blocks_.front());
+    kept_ -= block_.room;
+    dropped_ += block_.records;
+  }
+  if (block_.room < room)
+    block_ = {.bytes = std::make_unique_for_overwrite<uint8_t[]>(room), .room = room};
+  block_.filled = 0;
+  block_.records = 0;
 }
 
 void record_writer::keep() {
@@ -70,8 +85,8 @@ void record_writer::keep() {
     return;
   if (memory_ > 0 && !out_.is_open()) {
     write_head();
-    for (const auto& [bytes, records] : blocks_)
-      write(bytes);
+    for (const block& b : blocks_)
+      write(b);
     blocks_.clear();
     say_if_failed();
   }
@@ -82,13 +97,14 @@ void record_writer::flush() {
   if (failed_ || !out_.is_open())
     return;
   write(block_);
-  begin_block();
+  block_.filled = 0;
+  block_.records = 0;
   say_if_failed();
 }
 
 recorded_session read_recording(const std::filesystem::path& file) {
   const std::string what = fmt::format("the recording '{}'", file.string());
-  const std::string text = read_text(file, most_bytes, what);
+  const std::string text = read_text(file, most_file_bytes, what);
   if (!text.starts_with(magic))
     fail(errc::invalid_input, "{} is not a recording of this version of troupe", what);
   recorded_session made;

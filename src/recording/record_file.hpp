@@ -21,25 +21,39 @@ public:
   record_writer& operator=(const record_writer&) = delete;
 
   void add(const record& r);
+  /// Adds a record that has no texts and no values.
+  void add(kind what, std::span<const name> names, std::span<const int64_t> numbers) { add(what, names, numbers, {}); }
   /// Called when a fault has shown: what is in memory goes to the file, the first time.
   void keep();
 
 private:
-  void begin_block();
+  /// Records that are kept or written together.
+  struct block {
+    std::unique_ptr<uint8_t[]> bytes;
+    size_t room = 0, filled = 0;
+    uint64_t records = 0;
+  };
+
+  /// `more`: the record's texts and values as bytes; empty if it has none.
+  void add(kind what, std::span<const name> names, std::span<const int64_t> numbers, std::span<const uint8_t> more);
+  /// Puts the block away and begins the next one, which has room for these bytes at least.
+  void next_block(size_t bytes);
   void write_head();
   void flush();
   /// Does nothing once writing has failed.
-  void write(const std::vector<uint8_t>& bytes);
+  void write(std::span<const uint8_t> bytes);
+  void write(const block& b) { write({b.bytes.get(), b.filled}); }
   void say_if_failed() const;
 
   const std::filesystem::path file_;
   const std::vector<uint8_t> session_;
   const size_t memory_;
   std::ofstream out_;
-  std::vector<uint8_t> block_;                                   // being filled
-  uint64_t in_block_ = 0;                                        // records
-  std::deque<std::pair<std::vector<uint8_t>, uint64_t>> blocks_; // full ones, and how many records each has
-  uint64_t dropped_ = 0;                                         // records
+  block block_;              // being filled
+  std::deque<block> blocks_; // full ones, of which
+  size_t kept_ = 0;          // is the room
+  std::vector<uint8_t> more_;
+  uint64_t dropped_ = 0; // records
   bool failed_ = false;
 };
 

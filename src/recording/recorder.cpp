@@ -81,6 +81,8 @@ void recorder::write() {
 
 void recorder::add(kind what, std::initializer_list<name> names, std::initializer_list<int64_t> numbers,
                    std::initializer_list<std::string_view> texts) {
+  if (texts.size() == 0 && !over_)
+    return out_.add(what, names, numbers);
   next_.reset(what, names, numbers);
   next_.texts.assign(texts.begin(), texts.end());
   write();
