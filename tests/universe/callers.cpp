@@ -143,11 +143,12 @@ private:
     const named_tensors right = evaluate_directly(model, inputs);
     std::stop_source stop;
     run_options how = limits();
-    how.cancel = stop.get_token();
     wish_.cancelled = true;
     std::vector<std::future<run_result>> coming;
-    for (size_t i = 1 + below(4); i > 0; --i)
+    for (size_t i = 1 + below(4); i > 0; --i) {
+      how.cancel = perhaps() ? stop.get_token() : std::stop_token(); // who leaves may have kept others waiting
       coming.push_back(s.run_async(inputs, how));
+    }
     std::this_thread::sleep_for(std::chrono::microseconds(below(perhaps() ? 1000 : 100'000)));
     stop.request_stop();
     for (auto& one : coming) {
@@ -245,6 +246,9 @@ private:
       auto answer = s.submit(inputs, limits());
       coming.push_back({std::move(inputs), std::move(answer), wish_});
     }
+    std::shared_future<void> refused;
+    if (below(3) == 0)
+      refused = submit_wrongly(s, coming.front().inputs);
     for (auto& [inputs, answer, wish] : coming) {
       wish_ = wish;
       if (answer.wait_for(120s) != std::future_status::ready)
@@ -254,6 +258,22 @@ private:
       if (why.failed())
         judge("stream", why);
     }
+    if (refused.valid() && refused.wait_for(120s) != std::future_status::ready)
+      world_.tale().accuse("{}: a wrong request is not answered", name_);
+  }
+
+  /// Submits a request that the queue alone can refuse, since a callback does not wait for a place. Returns the end of
+  /// its answer.
+  std::shared_future<void> submit_wrongly(const session& s, const named_tensors& inputs) {
+    const auto ended = std::make_shared<std::promise<void>>();
+    const auto refuse = [this, ended](const run_outcome& o) {
+      if (!o.failure || (o.failure->code() != errc::invalid_argument && o.failure->code() != errc::out_of_memory))
+        world_.tale().accuse("{}: a wrong request has the answer {}", name_, o.failure ? o.failure->what() : "right");
+      ended->set_value();
+    };
+    world_.tale().count("wrong request");
+    s.submit(inputs, {}, [=](const run_outcome&) { s.submit(inputs, {.timeout = -1ms}, refuse); });
+    return ended->get_future().share();
   }
 
   void run_loop() {
@@ -285,6 +305,33 @@ private:
            "a run with a value on a device");
   }
 
+  /// Callers who wait in a bound step and for a queue's counters when the engine closes: it ends their waits.
+  void wait_for_ever(engine& guest, std::vector<std::thread>& waiting) {
+    const auto until_closed = [this](auto ask) {
+      const failure why = capture([&] {
+        while (true)
+          ask();
+      });
+      if (why.code != errc::cancelled)
+        judge("wait until the engine closes", why);
+    };
+    const session s = guest.load(summing_states(1, {1}), {.fuse = false});
+    waiting.emplace_back([until_closed, bound = s.bind({{"next0", "state0"}}, {})]() mutable {
+      named_tensors inputs{{"x", filled({1}, 1)}, {"state0", filled({1}, 0)}};
+      until_closed([&] {
+        bound.run(inputs, {});
+        inputs.erase("state0");
+      });
+    });
+    const session queue = guest.load(chain(2, {dim::symbol("n"), 3}), {.strategy = strategy::work_stealing});
+    waiting.emplace_back([until_closed, queue] {
+      until_closed([&] {
+        queue.submit({{"x", random_tensor({2, 3}, 1)}}).get();
+        queue.queue_stats();
+      });
+    });
+  }
+
   /// An engine, sessions and runs in flight that end before each other.
   void open_and_close() {
     std::optional<engine> guest;
@@ -299,6 +346,9 @@ private:
     const named_tensors inputs = random_inputs(random_);
     const named_tensors right = evaluate_directly(model, inputs);
     std::vector<std::future<run_result>> coming;
+    std::vector<std::thread> waiting;
+    if (perhaps())
+      wait_for_ever(*guest, waiting);
     {
       const session s = guest->load(model, options());
       for (size_t i = 1 + below(4); i > 0; --i)
@@ -308,6 +358,8 @@ private:
     if (perhaps())
       std::this_thread::sleep_for(std::chrono::microseconds(below(100'000)));
     guest.reset();
+    for (std::thread& each : waiting)
+      each.join(); // else all threads of the universe wait
     wish_ = {.limited = true, .cancelled = true};
     for (auto& one : coming) {
       if (one.wait_for(60s) != std::future_status::ready) // an actor system that is abandoned may answer late

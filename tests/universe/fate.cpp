@@ -133,7 +133,7 @@ void world::trouble_way(const std::string& a, const site& at) {
       tale_.tell("nothing gets {} {} {} for {} ms", ways == 0 ? "between" : "from", ways == 2 ? b : a,
                  ways == 0 ? "and " + b : "to " + (ways == 2 ? a : b), length.count());
       note(length > actors::network::silence_limit ? "silence" : "short silence", at);
-      excuses_.lost_devices = true; // fate's own thread may stall, and a short silence be a long one
+      excuses_.lost_devices = excuses_.silences = true; // fate's own thread may stall: a short one may be long
       if (ways != 2)
         internet_.set_way(a, b, {.held = true});
       if (ways != 1)
@@ -148,7 +148,7 @@ void world::trouble_way(const std::string& a, const site& at) {
       tale_.tell("what goes between {} and {} takes {} ms, {:.0f} KB/s", a, b, slow.delay.count() / 1'000'000,
                  slow.bytes_per_second / 1e3);
       tale_.count("slow way");
-      excuses_.lost_devices = true; // one that is silent for too long
+      excuses_.lost_devices = excuses_.silences = true; // one that is silent for too long
       internet_.set_way(a, b, slow);
       internet_.set_way(b, a, slow);
     }

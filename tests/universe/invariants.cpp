@@ -1,7 +1,9 @@
 // What must hold when all trouble is over.
 #include "universe/world.hpp"
 
+#include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace troupe::universe {
 
@@ -32,6 +34,22 @@ void world::check_hosts_are_back() {
     if (!comes_true([&] { return lost().empty(); }))
       tale_.accuse("hosts do not come back to {}:{}", at.name, lost());
   }
+}
+
+/// A worker's device that is lost while its worker lives does not come back: something must have been to blame.
+void world::check_devices_are_back() {
+  if (rules_.failing_devices || excuses_.silences)
+    return;
+  for (const home& from : homes_)
+    for (const site& at : sites_) {
+      const auto is_its = [prefix = at.name + "/"](const std::string& device) { return device.starts_with(prefix); };
+      const auto living = [&] { // lost ones are listed, too
+        return std::ranges::count_if(from.lives->devices(), is_its, &device_summary::name) -
+               std::ranges::count_if(from.lives->lost_devices(), is_its);
+      };
+      if (!comes_true([&] { return std::cmp_equal(living(), at.devices); }))
+        tale_.accuse("{} has {} of the {} devices of {}", from.name, living(), at.devices, at.name);
+    }
 }
 
 void world::check_nothing_is_left() {

@@ -53,8 +53,12 @@ engine world::open_engine(const std::string& name, size_t devices) {
   for (const site& worker : sites_)
     options.hosts.push_back(fmt::format("{0}={0}:1", worker.name));
   engine_hooks hooks{.make_network = [this, name](const host_credentials&) { return internet_.join(name); }};
-  for (size_t d = 0; d < devices; ++d)
-    hooks.custom_devices.push_back(device_of(fmt::format("h{}", d), script_of(rules_.failing_devices && d > 0)));
+  for (size_t d = 0; d < devices; ++d) {
+    const std::string own = fmt::format("h{}", d);
+    hooks.custom_devices.push_back(device_of(own, script_of(rules_.failing_devices && d > 0)));
+    if (rules_.memory > 0)
+      options.memory[own] = rules_.memory;
+  }
   return make_engine(options, hooks);
 }
 
@@ -96,9 +100,9 @@ void world::open_worker(site& at) {
                                  .port = 1};
   options.hooks.make_network = [this, name = at.name](const host_credentials&) { return internet_.join(name); };
   options.service.weights = at.weights;
-  const size_t devices = 1 + below(random_, 2);
+  at.devices = 1 + below(random_, 2);
   at.may_hang = false;
-  for (size_t d = 0; d < devices; ++d) {
+  for (size_t d = 0; d < at.devices; ++d) {
     const std::string name = fmt::format("d{}", d);
     const fault_script script = script_of(rules_.failing_devices);
     at.may_hang |=
@@ -119,6 +123,7 @@ void world::play() {
     t.join();
   mend_all();
   check_hosts_are_back();
+  check_devices_are_back();
   for (home& at : homes_)
     at.lives = nullptr;
   for (const auto& latch : latches_)

@@ -27,7 +27,7 @@ struct world_rules {
   size_t callers = 1, operations = 1; // of each caller
   size_t troubles = 0;
   bool failing_devices = false; // devices fail, stall, hang or die, the first of each home excepted
-  int64_t memory = 0;           // of each worker's devices; 0: as they say
+  int64_t memory = 0;           // of each device; 0: as they say
   double full_disk_chance = 0;  // of a weight's file
   bool is_busy = false;         // ways and devices are slow, so that much is in flight
   std::chrono::milliseconds device_timeout{2000};
@@ -54,6 +54,7 @@ struct excuses {
   bool failing_devices = false;
   bool parted_workers = false; // a way between two workers was in trouble
   bool lost_devices = false;
+  bool silences = false; // a way was held or slow: a device may have been silent for too long
 };
 
 /// A process with an engine, on a host.
@@ -67,6 +68,7 @@ struct site {
   std::string name;
   std::filesystem::path weights;
   std::unique_ptr<actors::worker> worker; // null while its process is gone
+  size_t devices = 0;                     // of that worker
   bool may_hang = false;                  // a device may never answer: what it reads is held until it does
   std::thread killed = {};                // ends the worker that was killed last
 
@@ -118,6 +120,7 @@ private:
 
   // -- what must hold in the end (invariants.cpp)
   void check_hosts_are_back();
+  void check_devices_are_back();
   void check_nothing_is_left();
 
   const world_rules rules_;
