@@ -1,7 +1,7 @@
 // Caches of a decoder that stay on their device and grow there: the same results as through the host, whatever becomes
 // of earlier values.
 #include "support/held_caches.hpp"
-#include "support/late_failure.hpp"
+#include "support/tapped_device.hpp"
 
 #include <thread>
 
@@ -238,7 +238,7 @@ TEST_CASE("grown caches are values like others for runs that copy them, other mo
 
 TEST_CASE("a step that fails when its rows are written leaves the caches as they were", "[actors][vulkan][B7]") {
   const device_factory inner = GENERATE(gpu("d"), reference("d"));
-  engine e(engine_of({[=] { return std::make_unique<late_failure>(inner(), 4); }}));
+  engine e(engine_of({[=] { return late_failure(inner(), 4); }}));
   const session model = e.load(cached_decoder());
   bound_session bound = model.bind(pairs());
   engine plain(engine_of({inner}));

@@ -20,6 +20,10 @@ const binaries = [
 const ties = (type, out) => () => ({
   what: `${type} at ties, ${out}`, inputs: [bytes(type, [9, 30]), scalar('float32', 0.05), scalar(type, 3), bytes(type, [9, 30]), scalar('float32', 0.1), scalar(type, 0), scalar('float32', 0.32), scalar(type, out)],
 });
+// Halves exactly: whether they are rounded before or after the zero point is added shows if that is odd.
+const halves = (out, scales) => () => ({
+  what: `halves, ${out}`, inputs: [integers('uint8', [9, 30], 90, 110), scalar('float32', scales[0]), scalar('uint8', 100), integers('uint8', [9, 30], 90, 110), scalar('float32', scales[1]), scalar('uint8', 99), scalar('float32', scales[2]), scalar('uint8', out)],
+});
 const unary = (what, dims, { type = 'uint8', zeros = [true, true], attrs = {}, out = 0.01 } = {}) => () => ({
   what, attrs, inputs: [bytes(type, dims), scale(0.05), zero(type, zeros[0]), scale(out), zero(type, zeros[1], -8)],
 });
@@ -60,7 +64,7 @@ const lstm = (what, { S = 5, B = 2, I = 3, H = 4, directions = 1, type = 'int8',
 };
 
 export const cases = {
-  QLinearAdd: binaries, QLinearMul: [...binaries, ties('uint8', 77), ties('int8', -3), ties('uint8', 20)], QLinearSigmoid: unaries(0.004),
+  QLinearAdd: [...binaries, halves(77, [0.5, 0.25, 1])], QLinearMul: [...binaries, ties('uint8', 77), ties('int8', -3), ties('uint8', 20), halves(77, [0.5, 0.5, 1])], QLinearSigmoid: unaries(0.004),
   QLinearLeakyRelu: [...unaries(0.06), unary('a slope', [3, 7], { attrs: { alpha: real(0.3) }, out: 0.06 })],
   QLinearSoftmax: [
     unary('the last axis', [3, 7], { attrs: { opset: 13 }, out: 0.004 }), unary('an axis', [2, 5, 3], { attrs: { opset: 13, axis: 1 }, out: 0.004 }), unary('axes joined', [2, 3, 4], { attrs: { opset: 12, axis: 1 }, out: 0.004 }),
@@ -77,6 +81,7 @@ export const cases = {
     pool('pads counted', [1, 3, 5, 5], { kernel_shape: [3, 3], pads: [1, 0, 1, 2], count_include_pad: 1 }), pool('channels last', [1, 5, 6, 3], { kernel_shape: [2, 2], channels_last: 1 }),
     pool('int8, no zero points', [1, 2, 4, 4], { kernel_shape: [2, 2] }, { type: 'int8', zeros: false }), pool('ceiling', [1, 1, 5, 5], { kernel_shape: [2, 2], strides: [2, 2], ceil_mode: 1 }),
     pool('padded alike', [1, 1, 5, 6], { kernel_shape: [2, 3], auto_pad: 'SAME_UPPER' }), pool('one axis', [2, 3, 9], { kernel_shape: [3] }),
+    () => ({ what: 'halves', attrs: { kernel_shape: [2, 2] }, inputs: [bytes('uint8', [1, 2, 8, 9]), scalar('float32', 0.5), scalar('uint8', 128), scalar('float32', 1), scalar('uint8', 127)] }),
   ],
   QLinearGlobalAveragePool: [
     pool('plain', [1, 3, 5, 6], {}), pool('int8', [2, 3, 4, 4], {}, { type: 'int8' }), pool('channels last', [2, 5, 6, 3], { channels_last: 1 }), pool('one axis', [2, 3, 7], {}), pool('channels first stated', [1, 2, 3, 3], { channels_last: 0 }),
@@ -95,6 +100,8 @@ export const cases = {
     gemm('plain'), gemm('a factor', { attrs: { alpha: real(0.5) } }), gemm('transposed', { attrs: { transA: 1, transB: 1 }, dims: [[9, 3], [5, 9]] }), gemm('a sum', { c: [5] }), gemm('scales by column', { column: true, c: [5] }),
     gemm('real numbers', { y: null }), gemm('real numbers by column', { y: null, column: true, b: 'uint8' }), gemm('int8', { a: 'int8', y: 'int8' }), gemm('a whole sum', { c: [3, 5], b: 'uint8' }),
     () => ({ what: 'at ties', attrs: { alpha: real(0.7) }, inputs: [bytes('uint8', [30, 1]), scalar('float32', 0.1), scalar('uint8', 100), constant(bytes('int8', [1, 20])), scalar('float32', 0.1), scalar('int8', 0), null, scalar('float32', 0.7), scalar('uint8', 128)] }),
+    // 0.1 · 0.5 / 0.3 is just below a sixth; times one over 0.3 it is above. A twelfth of the results would be others.
+    () => ({ what: 'sixths', inputs: [integers('uint8', [8, 4], 92, 108), scalar('float32', 0.1), scalar('uint8', 100), constant(integers('int8', [4, 8], -8, 8)), scalar('float32', 0.5), scalar('int8', 0), null, scalar('float32', 0.3), scalar('uint8', 128)] }),
   ],
   DynamicQuantizeMatMul: [
     dynamic('plain'), dynamic('a bias', { bias: true }), dynamic('by column', { column: true }), dynamic('int8, no zero point', { b: 'int8', zeros: false, bias: true }), dynamic('batches', { dims: [[2, 3, 9], [9, 5]] }), dynamic('int8 by column', { b: 'int8', column: true, bias: true }),

@@ -22,13 +22,19 @@ device_info far_info() {
 } // namespace
 
 TEST_CASE("a chunk that its plan does not allow yet ends the link", "[remote]") {
-  far_host host({make_cpu_device("cpu")});
+  std::string refused;
+  const auto log = [&](const std::string& event, const remote::service_options::facts& facts) {
+    if (event == "refused")
+      refused = facts.at(1).second;
+  };
+  far_host host({make_cpu_device("cpu")}, {.log = log});
   spoken_session s(host);
   const round_trip m = there_and_back(s.devices()[0]);
   REQUIRE_FALSE(s.install(m.bound, 0).failed());
   s.say(s.chunk_order(m.bound, m.last, 1));
   CHECK(s.await_end());
   CHECK_FALSE(s.hear<remote::chunk_made>());
+  CHECK(refused == fmt::format("chunk {} of execution 1 is not to run now", m.last));
 }
 
 TEST_CASE("a chunk alone does not see the values that another execution has left on its device", "[remote]") {

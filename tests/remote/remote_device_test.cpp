@@ -5,8 +5,10 @@
 #include "support/far_device.hpp"
 #include "support/fault_device.hpp"
 #include "support/graph_builder.hpp"
+#include "support/tapped_device.hpp"
 
 #include <future>
+#include <set>
 #include <thread>
 
 using namespace troupe;
@@ -221,7 +223,12 @@ TEST_CASE("a link that ends fails the runs in flight, naming the host", "[remote
 }
 
 TEST_CASE("sessions with the same numbers do not meet on a worker", "[remote][D2]") {
-  far_host host(cpus(1));
+  std::set<execution_id> seen; // by the device, of which a worker asks one thing at a time
+  far_host host({std::make_shared<test::tapped_device>(make_cpu_device("cpu0"),
+                                                       [&](device& inner, chunk_work work, chunk_done done) {
+                                                         seen.insert(work.execution);
+                                                         inner.submit(std::move(work), std::move(done));
+                                                       })});
   std::vector<std::shared_ptr<remote::host_client>> clients;
   std::vector<std::unique_ptr<device>> devices;
   for (int i = 0; i < 4; ++i) {
@@ -247,6 +254,7 @@ TEST_CASE("sessions with the same numbers do not meet on a worker", "[remote][D2
     }
   }
   CHECK(host.service().sessions() == 4);
+  CHECK(seen.size() == 4 * 20);
 }
 
 TEST_CASE("the end of a session releases all that it had on the worker", "[remote][D2]") {
