@@ -28,7 +28,7 @@ layout(constant_id = 1) const uint BLOCKS = 4;
 layout(constant_id = 2) const uint PARTS = 1;
 layout(constant_id = 3) const uint FLAGS = 0;
 const bool HAS_MASK = (FLAGS & attention_mask) != 0u, ROW_MASK = (FLAGS & attention_row_mask) != 0u;
-const bool CAUSAL = (FLAGS & attention_causal) != 0u;
+const bool CAUSAL = (FLAGS & attention_causal) != 0u, RANGES = (FLAGS & attention_ranges) != 0u;
 const bool BATCHED = (FLAGS & attention_batched) != 0u, SHARES = (FLAGS & attention_shares) != 0u;
 
 // EACH_KEYS(X), EACH_COLUMN(X): X of every 16 keys of a tile and of every 16 elements of a head; COLUMN_OF(X, i): of
@@ -61,6 +61,7 @@ layout(set = 0, binding = 2, std430) readonly buffer key_buffer { uvec4 k[]; };
 layout(set = 0, binding = 3, std430) readonly buffer value_buffer { uvec4 v[]; };
 layout(set = 0, binding = 4, std430) readonly buffer mask_buffer { float16_t mask[]; };
 layout(set = 0, binding = 5, std430) buffer output_buffer { uvec4 y[]; };
+layout(set = 0, binding = 6, std430) readonly buffer range_buffer { uvec4 ranges[]; }; // of rows of the mask
 
 const uint ROWS = 16 * BLOCKS;
 const uint TEAM = 32 * BLOCKS;  // invocations
@@ -77,6 +78,9 @@ const uint TILES_SIZE = BUFFERS * BUFFER > SUMS_SIZE ? BUFFERS * BUFFER : SUMS_S
 shared uvec4 tiles[TILES_SIZE];
 shared float tile_masks[BUFFERS * PARTS * KEYS]; // of a tile's keys, if all queries have the same
 shared float tops[PARTS * ROWS], totals[PARTS * ROWS];
+// By the mask: the first key that counts for a query of the group, and the last + 1 for one of each block; the first of
+// those that no query of the group masks, and the last + 1.
+shared uint first_seen, last_seen[BLOCKS], first_plain, last_plain;
 
 #define LEFT SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, left_use)
 #define RIGHT SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, right_use)
@@ -158,6 +162,26 @@ float masked(const in uint r, const in uint c, const in float score, const in ui
 /// How many keys the queries before `row` see.
 uint keys_seen(uint row) { return CAUSAL ? uint(clamp(int(row) + causal_offset, 0, int(keys))) : keys; }
 
+/// Finds the group's keys, where they are known by the rows of the mask, the first of which is number `row_range`.
+void find_ranges(uint first_row, uint row_range) {
+  const uint r = gl_LocalInvocationID.x;
+  if (r == 0) {
+    first_seen = last_plain = keys;
+    first_plain = 0;
+  }
+  if (r < BLOCKS)
+    last_seen[r] = 0;
+  barrier();
+  if (r < ROWS && first_row + r < queries) {
+    const uvec4 own = ranges[row_range + first_row + r];
+    atomicMin(first_seen, own.x);
+    atomicMax(last_seen[r / 16], own.y);
+    atomicMax(first_plain, own.z);
+    atomicMin(last_plain, own.w);
+  }
+  barrier();
+}
+
 /// Row of slot `s` of this invocation among the rows of its team's tile, and among all the group's queries.
 uint slot_row(uint s) { return (gl_LocalInvocationID.x % TEAM + s * TEAM) / VECTORS; }
 uint query_row(uint s) { return (gl_LocalInvocationID.x + s * THREADS) / VECTORS; }
@@ -204,7 +228,8 @@ uint query_row(uint s) { return (gl_LocalInvocationID.x + s * THREADS) / VECTORS
   { \
     EACH(SCORE) \
     float unit = factor; \
-    if (HAS_MASK || t + count > keys || (CAUSAL && int(t + count) > int(row) + causal_offset + 1)) { \
+    const bool masked_here = HAS_MASK && (!RANGES || t < first_plain || t + count > last_plain); \
+    if (masked_here || t + count > keys || (CAUSAL && int(t + count) > int(row) + causal_offset + 1)) { \
       EACH(MASK) \
       unit = 1.0; \
     } \
@@ -242,7 +267,10 @@ void main() {
   const uint group = flat_group();
   if (group >= groups)
     return;
-  const uint head_index = group / row_blocks, first_row = (group - head_index * row_blocks) * ROWS;
+  // Where later queries see more keys, their groups begin first.
+  const uint heads = groups / row_blocks, turn = group / heads;
+  const uint head_index = CAUSAL || RANGES ? group - turn * heads : group / row_blocks;
+  const uint first_row = (CAUSAL || RANGES ? row_blocks - 1 - turn : group - head_index * row_blocks) * ROWS;
   const uint b = BATCHED ? head_index / (kv_heads * sharing) : 0, head = head_index - b * kv_heads * sharing;
   const uint kv_head = SHARES ? head / sharing : head;
   const uint block = gl_SubgroupID % BLOCKS, part = gl_SubgroupID / BLOCKS, row = first_row + 16 * block;
@@ -253,7 +281,7 @@ void main() {
   const uint y_base = (b * y_steps.x + head * y_steps.y) / 8 + column, y_pitch = y_steps.z / 8;
   const uint row_mask = b * mask_steps.x + head * mask_steps.y;
   const float factor = scale * log2_e;
-  const uint end = keys_seen(first_row + ROWS), own_end = row < queries ? keys_seen(row + 16) : 0;
+  uint first = 0, end = keys_seen(first_row + ROWS), own_end = row < queries ? keys_seen(row + 16) : 0;
 
   uvec4 own_queries[ROW_SLOTS], next_keys[SLOTS], next_values[SLOTS];
   float next_mask = 0;
@@ -261,7 +289,16 @@ void main() {
     const uint at = first_row + query_row(s);
     own_queries[s] = at < queries ? q[q_base + at * q_pitch] : uvec4(0);
   }
-  LOAD_TILE(part * KEYS)
+  if (RANGES) {
+    find_ranges(first_row, row_mask / mask_steps.z);
+    uint last = 0;
+    [[unroll]] for (uint i = 0; i < BLOCKS; ++i)
+      last = max(last, last_seen[i]);
+    first = first_seen / KEYS * KEYS;
+    end = min(end, last);
+    own_end = min(own_end, last_seen[block]);
+  }
+  LOAD_TILE(first + part * KEYS)
   [[unroll]] for (uint s = 0; s < ROW_SLOTS; ++s)
     if (query_row(s) < ROWS)
       tiles[query_row(s) * PITCH + column] = own_queries[s];
@@ -275,7 +312,7 @@ void main() {
   EACH_COLUMN(DECLARE)
   SUMS sums = all_sums(0.0), top = all_sums(lowest);
   // Unrolled, as the driver would have it, it takes four times as long to compile, and few queries twice as long.
-  [[dont_unroll]] for (uint t0 = 0; t0 < end; t0 += PARTS * KEYS) {
+  [[dont_unroll]] for (uint t0 = first; t0 < end; t0 += PARTS * KEYS) {
     const uint t = t0 + part * KEYS;
     LOAD_TILE(t + PARTS * KEYS)
     if (t + KEYS / 2 < own_end)

@@ -17,6 +17,7 @@ CONSTANT attention_batched = 4096;     // several batch elements
 CONSTANT attention_shares = 8192;      // heads of queries share those of keys
 CONSTANT attention_row_mask = 16384;   // all queries of a head have the same row of the mask
 CONSTANT attention_one_block = 32768;  // groups have no more keys than they have on their way at once
+CONSTANT attention_ranges = 65536;     // which keys count by the mask is known (mask_ranges.comp)
 CONSTANT attention_shared_bytes = 40960; // what attention_matrices.comp needs of shared memory
 
 #endif

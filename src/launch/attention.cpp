@@ -54,16 +54,38 @@ uint32_t matrix_flags(const gpu_call& call, const attention_call& c) {
          (c.heads > c.kv_heads ? shader::attention_shares : 0);
 }
 
+/// Whether to find out which keys a mask hides before they are computed: that takes some 5 µs. Where queries are
+/// causal, all that the mask shows may be later than a query.
+bool finds_ranges(const gpu_call& call, const attention_call& c) {
+  constexpr int64_t fewest_scores = int64_t{1} << 22;
+  if (!call.has_input(3) || c.causal)
+    return false;
+  const shader::uvec4 steps = mask_steps(call, c);
+  return steps.z == c.keys && steps.w == 1 && c.batch * c.heads * c.queries * c.keys >= fewest_scores;
+}
+
+/// Adds the launch that finds them, in a step of its own.
+launch_binding add_ranges(launch_builder& b, const gpu_call& call, const attention_call& c) {
+  const int64_t rows = call.inputs[3].size() / c.keys;
+  const launch_binding ranges = b.scratch(rows * 16);
+  launch& l = b.add("mask_ranges.f16", flat_groups(rows, 1, call.gpu), {b.in(3), written(ranges)});
+  l.params = words_of(shader::mask_ranges{.rows = rows, .keys = c.keys});
+  b.next_step();
+  return ranges;
+}
+
 /// By matrices of subgroups.
 std::optional<launch_list> matrices_for(const gpu_call& call, const attention_call& c, const std::string& variant,
                                         const matrix_tile& t) {
   launch_builder b(call, fmt::format("attention.matrices.{}x{}x{}", t.blocks, t.parts, t.keys));
+  const bool by_ranges = finds_ranges(call, c);
+  const launch_binding ranges = by_ranges ? add_ranges(b, call, c) : b.in(0);
   if (!add_attention_outputs(b, call, c, variant))
     return std::nullopt;
-  launch& l =
-      b.add(fmt::format("attention_matrices.f16_{}x{}", c.width, t.keys), flat_groups(t.groups(c), 1, call.gpu),
-            {b.in(0), attention_rows(b, c, 1), attention_rows(b, c, 2), b.in(call.has_input(3) ? 3 : 0), b.out(0)});
-  l.constants = {t.threads(), t.blocks, t.parts, matrix_flags(call, c)};
+  launch& l = b.add(
+      fmt::format("attention_matrices.f16_{}x{}", c.width, t.keys), flat_groups(t.groups(c), 1, call.gpu),
+      {b.in(0), attention_rows(b, c, 1), attention_rows(b, c, 2), b.in(call.has_input(3) ? 3 : 0), b.out(0), ranges});
+  l.constants = {t.threads(), t.blocks, t.parts, matrix_flags(call, c) | (by_ranges ? shader::attention_ranges : 0)};
   l.params = attention_parameters(call, c, c.queries, t.rows(), t.groups(c), c.keys);
   return b.finish();
 }

@@ -71,6 +71,7 @@ using ivec4 = uvec4;
 #include "shaders/parameters/local_norm.h"
 #include "shaders/parameters/loss.h"
 #include "shaders/parameters/lrn.h"
+#include "shaders/parameters/mask_ranges.h"
 #include "shaders/parameters/matmul.h"
 #include "shaders/parameters/matmul_integer.h"
 #include "shaders/parameters/max_unpool.h"

@@ -94,6 +94,32 @@ TEST_CASE("Attention by matrices knows the work that its kernel can leave out", 
   CHECK(flags({1, 4, 40, 64}, {1, 4, 50, 64}, {1, 4, 40, 50}, false) == attention_mask);
 }
 
+TEST_CASE("Attention by matrices looks which keys a mask hides where there are many", "[ops]") {
+  const auto list = [](const shape& mask, int64_t queries, int64_t keys, bool causal) {
+    attributes attrs;
+    attrs.set("is_causal", int64_t{causal});
+    const operand q = half({2, 8, queries, 64}), kv = half({2, 8, keys, 64});
+    return troupe_launches("Attention", {attrs, {q, kv, kv, half(mask)}, {q}, large_gpu}).at(0);
+  };
+  const auto looks = [&](const shape& mask, int64_t queries = 512, int64_t keys = 640, bool causal = false) {
+    const launch_list found = list(mask, queries, keys, causal);
+    const launch& attention = found.launches.back();
+    CHECK(attention.shader.starts_with("attention_matrices."));
+    CHECK(found.launches.size() == ((attention.constants.at(3) & shader::attention_ranges) != 0 ? 2 : 1));
+    return found.launches.size() == 2;
+  };
+  CHECK(looks({512, 640}));
+  CHECK(looks({2, 8, 512, 640}));
+  CHECK_FALSE(looks({2, 1, 1, 640}));              // all queries see the same
+  CHECK_FALSE(looks({512, 1}));                    // all keys are seen alike
+  CHECK_FALSE(looks({512, 640}, 512, 640, true));  // what the mask shows may be later than a query
+  CHECK_FALSE(looks({400, 640}, 400, 640, false)); // sooner computed than looked for
+  const launch_list found = list({2, 1, 512, 640}, 512, 640, false);
+  CHECK(found.scratch == std::vector<int64_t>{2 * 512 * 16}); // a range for each row of the mask
+  CHECK(found.launches.at(0).groups[0] == 2 * 512);
+  CHECK(found.launches.at(0).step < found.launches.at(1).step);
+}
+
 TEST_CASE("Attention of few queries reads a cache where it is, with more groups for very many keys", "[ops]") {
   const launch_list one = with_cache(1, 64, false), many = with_cache(1, 9000, false);
   REQUIRE(one.launches.size() == 1);

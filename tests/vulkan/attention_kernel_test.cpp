@@ -104,6 +104,29 @@ TEST_CASE("GPU attention by matrices: tiles, heads that share keys, masks, causa
   check_gpu_ways(hidden, "attention.matrices", true);
 }
 
+TEST_CASE("GPU attention by matrices: masks that hide whole tiles of keys", "[vulkan]") {
+  constexpr float lowest = -65504, infinite = std::numeric_limits<float>::infinity();
+  const sizes one{1, 16, 4, 512, 530, 64, 64, {1, 1, 512, 530}}, each{2, 8, 8, 520, 520, 32, 32, {2, 8, 520, 520}};
+  const sizes wide{1, 16, 16, 512, 513, 128, 128, {512, 513}};
+  const auto check = [](const sizes& s, bool causal, auto&& mask) {
+    kernel_case c = fused(s, causal, "bshd");
+    float* m = c.inputs[3].mutable_data<float>();
+    for (int64_t i = 0; i < c.inputs[3].size(); ++i)
+      m[i] = mask(i / (s.queries * s.keys), i / s.keys % s.queries, i % s.keys);
+    c.atol = 3e-3;
+    check_gpu_ways(c, "attention.matrices", true);
+  };
+  for (const sizes& s : {one, each, wide}) {
+    const int64_t past = s.keys - s.queries;
+    check(s, false, [&](int64_t, int64_t q, int64_t k) { return k <= q + past ? 0 : lowest; });
+    // Padding on the left, by which the first rows see nothing, but for what is the same for all keys.
+    check(s, false, [&](int64_t i, int64_t q, int64_t k) { return k <= q + past && k >= 70 * i + 90 ? 0 : lowest; });
+    check(s, false, [&](int64_t, int64_t q, int64_t k) { return k <= q && k > q - 100 ? 0 : -infinite; });
+    check(s, false, [&](int64_t, int64_t q, int64_t k) { return k > q + 20 || k % 7 == 3 ? -infinite : 0.01f * k; });
+    check(s, true, [&](int64_t, int64_t, int64_t k) { return k < 200 ? lowest : 0; });
+  }
+}
+
 TEST_CASE("GPU attention by matrices: infinities and NaN of keys that count", "[vulkan]") {
   for (const float odd : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
     for (const size_t i : {0, 1, 2}) {
