@@ -7,24 +7,30 @@
 // wholly inside are read without bounds; where all of them are, the driver has one loop instead of two to compile, in a
 // third of the time. Groups: as many as tiles, x counts their rows, y their columns; which has which: own_tile().
 // Depths are not split: a loop that begins elsewhere than at 0 takes three times as long.
-// Variants: f16_64x64x128 f16_128x128x64 f16_128x256x64
+//
+// Groups of large tiles have 128 invocations, of which a multiprocessor holds two groups: while one begins or ends, the
+// other multiplies.
+// Variants: f16_64x64x128 f16_128x64x64 f16_128x128x64
 // Compiled twice: see group_matrix.glsl.
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #define TROUPE_f16
 #include "types.glsl"
 #include "activation.glsl"
 #include "group_matrix.glsl"
 #include "parameters/matmul.h"
 
+// FEW_STEPS: with fewer, the driver unrolls the loop over the depths wholly, which takes half as long again. With more
+// it unrolls it as is best: not at all, it takes a fifth longer.
 #if defined(TROUPE_f16_64x64x128)
-const uint ROWS = 64u, COLUMNS = 64u, DEPTH = 128u;
+const uint THREADS = 256u, ROWS = 64u, COLUMNS = 64u, DEPTH = 128u, FEW_STEPS = 0u;
+#elif defined(TROUPE_f16_128x64x64)
+const uint THREADS = 128u, ROWS = 128u, COLUMNS = 64u, DEPTH = 64u, FEW_STEPS = 24u;
 #elif defined(TROUPE_f16_128x128x64)
-const uint ROWS = 128u, COLUMNS = 128u, DEPTH = 64u;
-#elif defined(TROUPE_f16_128x256x64)
-const uint ROWS = 128u, COLUMNS = 256u, DEPTH = 64u;
+const uint THREADS = 128u, ROWS = 128u, COLUMNS = 128u, DEPTH = 64u, FEW_STEPS = 24u;
 #endif
 
-layout(local_size_x = 256) in;
+layout(local_size_x = THREADS) in;
 layout(constant_id = 0) const uint FLAGS = 0;
 layout(constant_id = 1) const uint ACTIVATION = 0;
 layout(constant_id = 2) const uint N = 8; // columns of the product
@@ -62,6 +68,8 @@ spirv_instruction(id = 5367) RIGHT load_right_inside(spirv_by_reference float16_
                                                      spirv_literal uint memory, spirv_literal uint view, TURNED how);
 spirv_instruction(id = 5368) void store_result(spirv_by_reference float16_t at, RESULT what, LAYOUT tile,
                                                spirv_literal uint memory, spirv_literal uint view);
+spirv_instruction(id = 5368) void store_result_inside(spirv_by_reference float16_t at, RESULT what, UNBOUNDED tile,
+                                                      spirv_literal uint memory, spirv_literal uint view);
 spirv_instruction(id = 4459) SUMS multiply_add(LEFT a, RIGHT b, SUMS c);
 spirv_instruction(id = 115) RESULT halved(SUMS x);
 spirv_instruction(capabilities = [5432], id = 5369) SUMS each_finished(SUMS m, spirv_literal uint f, uint row,
@@ -79,7 +87,7 @@ float finished(const in uint r, const in uint c, const in float sum, const in ui
     value += product.beta * float(bias[m * product.bias_row + n * product.bias_column]);
   if (HAS_RESIDUAL)
     value += float(residual[m * N + n]);
-  return activate(ACTIVATION, value, product.act_alpha, product.act_beta);
+  return activate_half(ACTIVATION, value, product.act_alpha, product.act_beta);
 }
 
 /// The group's row tile and column tile. Groups that run at the same time read fewer rows and columns if their tiles
@@ -93,6 +101,24 @@ uvec2 own_tile() {
   return uvec2(own / columns, first + own % columns);
 }
 
+#define ALL_STEPS(LOADS) \
+  if (K / DEPTH < FEW_STEPS) \
+    [[dont_unroll]] for (uint k = 0; k < K; k += DEPTH) { \
+      LOADS \
+      sums = multiply_add(left, right, sums); \
+    } \
+  else \
+    for (uint k = 0; k < K; k += DEPTH) { \
+      LOADS \
+      sums = multiply_add(left, right, sums); \
+    }
+#define LOAD_INSIDE \
+  left = load_left_inside(a[0], left, unbounded_slice(rows, row, ROWS, k, DEPTH), 0u, 0u); \
+  right = load_right_inside(b[0], right, unbounded_slice(columns, column, COLUMNS, k, DEPTH), 0u, 1u, by_columns);
+#define LOAD_BOUNDED \
+  left = load_left(a[0], left, slice(rows, row, ROWS, k, DEPTH), 0u, 0u); \
+  right = load_right(b[0], right, slice(columns, column, COLUMNS, k, DEPTH), 0u, 1u, by_columns);
+
 void main() {
   const float16_t zero = float16_t(0.0); // what a type names stands before the first matrix
   const float none = 0.0;
@@ -105,21 +131,16 @@ void main() {
   if (WHOLE_TILES || (row + ROWS <= product.m && column + COLUMNS <= N && K % DEPTH == 0)) {
     const UNBOUNDED rows = unbounded_sizes(new_unbounded(), product.m, K);
     const UNBOUNDED columns = unbounded_sizes(new_unbounded(), N, K);
-    for (uint k = 0; k < K; k += DEPTH) {
-      left = load_left_inside(a[0], left, unbounded_slice(rows, row, ROWS, k, DEPTH), 0u, 0u);
-      right = load_right_inside(b[0], right, unbounded_slice(columns, column, COLUMNS, k, DEPTH), 0u, 1u, by_columns);
-      sums = multiply_add(left, right, sums);
-    }
+    ALL_STEPS(LOAD_INSIDE)
   } else {
     const LAYOUT rows = with_sizes(new_layout(), product.m, K), columns = with_sizes(new_layout(), N, K);
-    for (uint k = 0; k < K; k += DEPTH) {
-      left = load_left(a[0], left, slice(rows, row, ROWS, k, DEPTH), 0u, 0u);
-      right = load_right(b[0], right, slice(columns, column, COLUMNS, k, DEPTH), 0u, 1u, by_columns);
-      sums = multiply_add(left, right, sums);
-    }
+    ALL_STEPS(LOAD_BOUNDED)
   }
   sums = each_finished(sums, FUNCTION_finished, row, column);
-  if (OUT_ROW == N) {
+  if (OUT_ROW == N && WHOLE_TILES) { // with bounds, 2048 × 2048 × 2048 takes 66 instead of 58 µs
+    const UNBOUNDED tile = unbounded_slice(unbounded_sizes(new_unbounded(), product.m, N), row, ROWS, column, COLUMNS);
+    store_result_inside(result[0], halved(sums), tile, 0u, 0u);
+  } else if (OUT_ROW == N) {
     const LAYOUT tile = slice(with_sizes(new_layout(), product.m, N), row, ROWS, column, COLUMNS);
     store_result(result[0], halved(sums), tile, 0u, 0u);
   } else {

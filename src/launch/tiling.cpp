@@ -101,11 +101,13 @@ constexpr auto cooperative_bytes = std::to_array<tile_speed>({
     {{512, 256, 128, 32, 64, 32}, 1.44, 1.44, 1, 5.17},
 });
 
-// Matrices of groups, whose kernels know the sizes of the right matrix (shaders/matmul_matrices.comp).
+// Matrices of groups, whose kernels know the sizes of the right matrix (shaders/matmul_matrices.comp): fitted on an
+// H200 to products of 512 to 4,096 rows. Of fewer rows, whose last tiles are not whole, the large tiles take longer
+// than that.
 constexpr auto matrices = std::to_array<tile_speed>({
     {{256, 64, 64, 128, 0, 0}, 1.099, 1.099, 1, 2.0},
-    {{256, 128, 128, 64, 0, 0}, 0.764, 0.764, 1, 10.0},
-    {{256, 128, 256, 64, 0, 0}, 1.45, 1.45, 1, 23.0},
+    {{128, 128, 64, 64, 0, 0}, 0.6, 0.545, 4, 5.0},
+    {{128, 128, 128, 64, 0, 0}, 0.8, 0.75, 2, 8.0},
 });
 
 /// What splitting costs: another launch, and its traffic per million partial sums.
@@ -267,8 +269,8 @@ uint32_t tile_flags(const tiling& t, const std::array<uint32_t, 3>& groups, int6
 }
 
 uint32_t column_band(const product_size& size) {
-  // In bands of eight an H200 has 4096³, whose operands its cache does not hold, 5 % sooner; 6304 × 3072 × 768, which
-  // it holds, 5 % later.
+  // In bands of eight an H200 had 4096³, whose operands its cache does not hold, 5 % sooner by tiles of 128 × 256, and
+  // 6304 × 3072 × 768, which it holds, 5 % later. By tiles of 128 × 128 it has 4096³ as soon without.
   constexpr int64_t cached_bytes = int64_t{32} << 20, element = 2;
   return (size.m + size.n) * size.k * element > cached_bytes ? 8 : 0;
 }

@@ -182,6 +182,42 @@ TEST_CASE("shader functions are within 2e-6 of float64 on the worst device", "[s
   worst_device::device = {};
 }
 
+TEST_CASE("activations of float16 results are within 2e-5 of float64 on the worst device", "[shaders]") {
+  using worst_device::activate_half;
+  const shader_function halves[] = {
+      {"sigmoid", [](real x) { return activate_half(worst_device::scalar_sigmoid, x, 0.0, 0.0); },
+       [](double x) { return 1 / (1 + std::exp(-x)); }},
+      {"swish", [](real x) { return activate_half(worst_device::scalar_swish, x, 1.702f, 0.0); },
+       [](double x) { return x / (1 + std::exp(-double(1.702f) * x)); }},
+      {"gelu", [](real x) { return activate_half(worst_device::scalar_gelu, x, 0.0, 0.0); },
+       [](double x) { return x / 2 * std::erfc(-x / std::sqrt(2.0)); }},
+      {"gelu_tanh", [](real x) { return activate_half(worst_device::scalar_gelu_tanh, x, 0.0, 0.0); },
+       [](double x) { return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }},
+      {"relu", [](real x) { return activate_half(worst_device::scalar_relu, x, 0.0, 0.0); },
+       [](double x) { return x < 0 ? 0 : x; }}};
+  constexpr double smallest = 0x1p-24; // of float16
+  const std::vector<float> points = sweep_points(sweep_size() / 8);
+  for (const habits& h : all_habits)
+    for (const shader_function& f : halves) {
+      worst_device::device = h;
+      INFO(f.name << " fuses " << h.fuses << " flushes " << h.flushes << " units " << h.quotient_units);
+      double worst = 0, at = 0;
+      for (const float x : points) {
+        const double got = f.of(x).get(), exact = f.exact(x);
+        if (std::abs(x) > 65504 || std::isnan(x))
+          continue;
+        const double error = std::abs(got - exact) / std::max(std::abs(exact), smallest);
+        if (!(error <= worst))
+          at = x;
+        worst = std::isnan(error) ? HUGE_VAL : std::max(worst, error);
+      }
+      INFO("worst " << worst << " at " << at);
+      CHECK(worst <= 2e-5);
+      CHECK(std::isnan(f.of(NAN).get()));
+    }
+  worst_device::device = {};
+}
+
 TEST_CASE("the shader's power is within 2e-6 of float64 on the worst device", "[shaders]") {
   const std::vector<float> points = sweep_points(sweep_size() / 8);
   constexpr float exponents[] = {0.1f, -0.3f, 0.5f, 0.75f, 2,     3,      -2,   15,    -16,  17,

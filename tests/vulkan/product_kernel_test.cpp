@@ -151,6 +151,34 @@ TEST_CASE("GPU products by matrices of groups: tiles in bands of columns, the la
   }
 }
 
+TEST_CASE("GPU products by matrices of groups: whole tiles and others, few and many steps of depths", "[vulkan]") {
+  if (!vulkan::features_of(gpus()->gpus().at(0).snapshot).group_matrices)
+    return;
+  for (const auto& [rows, columns, depths] :
+       {std::array<int64_t, 3>{1280, 1536, 768}, {1250, 1544, 776}, {256, 128, 2048}, {130, 136, 2056}})
+    for (const bool residual : {false, true}) {
+      INFO(rows << " rows, " << columns << " columns, " << depths << " depths");
+      kernel_case c{.op = "MatMul", .domain = "troupe", .rtol = 1e-3, .atol = 1e-2, .constants = 2};
+      c.inputs = {random_floats({rows, depths}, 1), random_floats({depths, columns}, 2), random_floats({columns}, 3)};
+      if (residual)
+        c.inputs.push_back(random_floats({rows, columns}, 4));
+      c.in_double = true;
+      const auto names = check_gpu_ways(c, "matmul.matrices", true);
+      for (const char* tile : {"128x64x64/128", "128x128x64/128"})
+        CHECK(names.contains(fmt::format("matmul.matrices {}", tile)));
+    }
+}
+
+TEST_CASE("GPU products by matrices of groups end in every activation", "[vulkan]") {
+  for (const char* name : {"Relu", "Sigmoid", "Tanh", "HardSwish", "Swish", "Gelu", "GeluTanh"}) {
+    kernel_case c{.op = "MatMul", .domain = "troupe", .rtol = 1e-3, .atol = 1e-3, .constants = 2};
+    c.inputs = {random_floats({130, 72}, 1, -2, 2), random_floats({72, 136}, 2), random_floats({136}, 3)};
+    c.attrs = attrs_of({{"activation", std::string(name)}, {"activation_alpha", 1.5f}});
+    c.in_double = true;
+    check_gpu_ways(c, "matmul.matrices", true);
+  }
+}
+
 TEST_CASE("Every tile has its shader, and its threads cover it", "[vulkan]") {
   gpu_features gpu{
       .subgroup_size = 32, .max_group_size = 1024, .shared_bytes = 49152, .float16 = true, .cooperative_matrix = true};
