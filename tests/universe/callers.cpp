@@ -14,6 +14,16 @@ using namespace troupe::test;
 
 namespace {
 
+/// A chain over rows `x`, times a `scale` that requests share if theirs are equal.
+graph scaled_rows(size_t length) {
+  graph_builder b;
+  value_id v = b.input("x", {dim::symbol("n"), 3});
+  for (size_t i = 0; i < length; ++i)
+    v = b.op(i % 2 ? "Relu" : "Sigmoid", {v});
+  b.output(b.op("Mul", {v, b.input("scale", {3})}));
+  return b.g;
+}
+
 /// One operation of a caller.
 class caller {
 public:
@@ -221,7 +231,7 @@ private:
   void submit_rows() {
     static constexpr std::array strategies{strategy::data_parallel, strategy::work_stealing, strategy::pipeline,
                                            strategy::standard, strategy::automatic};
-    const graph model = chain(2 + below(4), {dim::symbol("n"), 3});
+    const graph model = scaled_rows(2 + below(4));
     session_options how{.policy = placement_policy::round_robin, .strategy = strategies[below(strategies.size())]};
     if (how.strategy == strategy::automatic || how.strategy == strategy::standard)
       how.policy = placement_policy::single;
@@ -242,7 +252,8 @@ private:
     };
     std::vector<submitted> coming;
     for (size_t i = 1 + below(8); i > 0; --i) {
-      named_tensors inputs{{"x", random_tensor({static_cast<int64_t>(1 + below(12)), 3}, static_cast<uint32_t>(i))}};
+      named_tensors inputs{{"x", random_tensor({static_cast<int64_t>(1 + below(12)), 3}, static_cast<uint32_t>(i))},
+                           {"scale", filled({3}, static_cast<float>(1 + below(2)))}};
       auto answer = s.submit(inputs, limits());
       coming.push_back({std::move(inputs), std::move(answer), wish_});
     }

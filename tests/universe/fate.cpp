@@ -68,9 +68,12 @@ const char* world::activity_at(const site& at) const {
   return has_chunks ? "chunk in flight" : "idle";
 }
 
-/// Mostly, troubles wait a while for something that they can meet.
+/// Mostly, troubles wait a while for something that they can meet: work in flight, or one of the next messages.
 void world::await_activity(const site& at) {
-  if (below(random_, 4) > 0)
+  const size_t kind = below(random_, 4);
+  if (kind == 1)
+    internet_.await_frames(at.name, 1 + below(random_, 30), 200ms);
+  else if (kind > 1)
     for (int i = 0; i < 50 && activity_at(at) == std::string_view("idle"); ++i)
       std::this_thread::sleep_for(2ms);
 }

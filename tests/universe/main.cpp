@@ -1,9 +1,10 @@
-// Universes by their seeds: troupe_universe COUNT FIRST [--story] [--shrink] [--twice] [NAME=NUMBER …]
+// Universes by their seeds: troupe_universe COUNT FIRST [--story] [--shrink] [--twice] [--until-wrong] [NAME=NUMBER …]
 //
 // Each seed is a process of its own: a cluster of real engines, sessions and workers whose threads run one at a time in
 // virtual time (virtual_threads.hpp). Prints what was wrong, with the seed, and in the end what was tried how often.
 // --story prints what happened; --shrink looks for fewer homes, workers, callers … with which a wrong seed is still
-// wrong, and prints the command that shows it; --twice lets each universe live again, which must be the same.
+// wrong, and prints the command that shows it; --twice lets each universe live again, which must be the same;
+// --until-wrong ends after the first wrong one.
 // NAME=NUMBER sets one of these numbers (world.hpp, `world_rules`). Exit status 1 if anything was wrong.
 #include "universe/universe_process.hpp"
 
@@ -40,7 +41,7 @@ void fix_addresses(char** argv) {
 
 struct command_line {
   std::vector<uint64_t> numbers; // COUNT, FIRST
-  bool tells = false, shrinks = false, twice = false;
+  bool tells = false, shrinks = false, twice = false, ends_early = false;
   std::map<std::string, size_t> given;
 };
 
@@ -54,6 +55,8 @@ command_line parse(int argc, char** argv) {
       line.shrinks = true;
     else if (word == "--twice")
       line.twice = true;
+    else if (word == "--until-wrong")
+      line.ends_early = true;
     else if (const size_t at = word.find('='); at != std::string::npos)
       line.given[word.substr(0, at)] = std::strtoull(word.c_str() + at + 1, nullptr, 10);
     else
@@ -110,10 +113,10 @@ int main(int argc, char** argv) {
   const command_line line = parse(argc, argv);
   const uint64_t count = line.numbers[0], first = line.numbers[1];
   std::map<std::string, uint64_t> counts;
-  uint64_t wrong = 0, switches = 0;
+  uint64_t lived = 0, wrong = 0, switches = 0;
   double virtual_s = 0;
   const auto begin = std::chrono::steady_clock::now();
-  for (uint64_t seed = first; seed < first + count; ++seed) {
+  for (uint64_t seed = first; seed < first + count && (wrong == 0 || !line.ends_early); ++seed, ++lived) {
     const world_rules rules = rules_for(seed, line);
     verdict v = universes.live(rules, line.tells);
     if (line.twice && universes.live(rules, false).digest != v.digest)
@@ -135,6 +138,6 @@ int main(int argc, char** argv) {
   for (const auto& [what, n] : counts)
     fmt::print("{:10}  {}\n", n, what);
   fmt::print("{} universes, {:.0f} s of virtual time in {:.1f} s ({:.0f} times as fast), {} switches; {} wrong\n",
-             count, virtual_s, s, virtual_s / s, switches, wrong);
+             lived, virtual_s, s, virtual_s / s, switches, wrong);
   return wrong == 0 ? 0 : 1;
 }

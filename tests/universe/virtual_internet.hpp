@@ -78,6 +78,8 @@ struct virtual_internet::state : std::enable_shared_from_this<virtual_internet::
   std::map<std::string, place_ptr> listening; // by host
   std::map<uint64_t, std::weak_ptr<cable>> cables;
   uint64_t last = 0;
+  std::map<std::string, uint64_t> frames_come; // by host
+  std::condition_variable frame_came;
 
   /// Something has changed that may concern every place.
   void wake_all() {

@@ -147,6 +147,8 @@ void virtual_internet::state::hand_over(const place_ptr& p, const cable_ptr& ove
     lock.unlock();
     handler.on_frame(first.content);
     lock.lock();
+    ++frames_come[p->host];
+    frame_came.notify_all();
     return;
   }
   std::optional<remote::link_handler> last;

@@ -203,4 +203,10 @@ void virtual_internet::kill(const std::string& host) {
   state_->cut_all([&](const auto& x, const auto& y) { return x == host || y == host; }, "the connection was reset");
 }
 
+void virtual_internet::await_frames(const std::string& host, uint64_t count, std::chrono::milliseconds limit) {
+  std::unique_lock lock(state_->mutex);
+  const uint64_t enough = state_->frames_come[host] + count;
+  state_->frame_came.wait_for(lock, limit, [&] { return state_->frames_come[host] >= enough; });
+}
+
 } // namespace troupe::universe

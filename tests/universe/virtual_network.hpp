@@ -38,6 +38,8 @@ public:
   /// Ends all links of a host and refuses all calls to it, as if its process were gone. What its network still does
   /// has no effect.
   void kill(const std::string& host);
+  /// Waits until as many more frames have come to a host, and no longer than `limit`.
+  void await_frames(const std::string& host, uint64_t count, std::chrono::milliseconds limit);
 
 private:
   struct state;

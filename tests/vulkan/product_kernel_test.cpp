@@ -164,6 +164,8 @@ TEST_CASE("GPU products by matrices of groups: whole tiles and others, few and m
         c.inputs.push_back(random_floats({rows, columns}, 4));
       c.in_double = true;
       const auto names = check_gpu_ways(c, "matmul.matrices", true);
+      if (rows < 1000)
+        continue; // their sums are split among groups
       for (const char* tile : {"128x64x64/128", "128x128x64/128"})
         CHECK(names.contains(fmt::format("matmul.matrices {}", tile)));
     }
