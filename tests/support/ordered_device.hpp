@@ -49,7 +49,8 @@ struct worker_watch {
   mutable std::mutex mutex; // guards the rest
   std::condition_variable changed;
   std::map<size_t, line> lines;
-  std::map<std::thread::id, size_t> threads; // sessions, by the threads that make their plans
+  std::map<std::thread::id, size_t> threads; // sessions, by the threads that make their plans …
+  std::set<pid_t> thread_numbers;            // … which have these numbers in the system
   std::vector<size_t> accepted;              // sessions, by their numbers in the worker
   std::vector<std::string> problems;
 };

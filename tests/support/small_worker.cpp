@@ -2,9 +2,27 @@
 
 #include "remote/values.hpp"
 
+#include <cstdio>
+#include <unistd.h>
+
 namespace troupe::test {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+/// Returns whether a thread of this process waits, as the system says; or has ended.
+bool sleeps_or_is_gone(pid_t thread) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> told(
+      std::fopen(fmt::format("/proc/self/task/{}/stat", thread).c_str(), "r"), std::fclose);
+  std::array<char, 256> text{};
+  const size_t size = told ? std::fread(text.data(), 1, text.size(), told.get()) : 0; // a thread may end meanwhile
+  const std::string_view line(text.data(), size);
+  const size_t name_end = line.rfind(')'); // "NUMBER (NAME) STATE …"
+  return name_end == std::string_view::npos || line.substr(name_end).starts_with(") S");
+}
+
+} // namespace
 
 /// The worker's end of a link.
 class small_worker::watched_link final : public remote::link {
@@ -20,6 +38,7 @@ public:
         wanted || std::holds_alternative<remote::want_weight>(m) || std::holds_alternative<remote::prove_weights>(m);
     if (watch_->on_thread_of_plans()) {
       watch_->threads[std::this_thread::get_id()] = session_;
+      watch_->thread_numbers.insert(gettid());
       line.waits |= is_question && !line.closed && !(wanted && line.served.contains(wanted->key));
       if (std::holds_alternative<remote::installed>(m))
         watch_->end_job(session_);
@@ -78,7 +97,10 @@ void small_worker::say(size_t session, const remote::message& m) {
     ++watch_->lines[session].jobs;
   }
   links_.at(session)->handler.on_frame(remote::encode(m));
-  await_quiet();
+  if (std::holds_alternative<remote::install>(m) || std::holds_alternative<remote::forget_plan>(m))
+    await_sleep();
+  else
+    await_quiet();
 }
 
 std::vector<remote::message> small_worker::take_said(size_t session) {
@@ -117,7 +139,7 @@ void small_worker::serve(size_t session, const remote::piece_source& offers, con
   }
   line.served.clear();
   lock.unlock();
-  await_quiet();
+  await_sleep();
 }
 
 void small_worker::answer_question(size_t session, const remote::message& asked, const remote::piece_source& offers,
@@ -151,7 +173,7 @@ void small_worker::end(size_t session) {
   const std::shared_ptr<watched_link> link = links_.extract(session).mapped();
   const remote::link_handler last = std::move(link->handler);
   last.on_closed("the test ends it");
-  await_quiet();
+  await_sleep();
 }
 
 void small_worker::await_quiet() {
@@ -161,6 +183,21 @@ void small_worker::await_quiet() {
     for (auto& [session, line] : watch_->lines)
       line.jobs = 0;
   }
+}
+
+void small_worker::await_sleep() {
+  await_quiet();
+  std::unique_lock lock(watch_->mutex);
+  std::set<pid_t> awake = watch_->thread_numbers;
+  lock.unlock();
+  const auto end = std::chrono::steady_clock::now() + 10s;
+  while (!awake.empty() && std::chrono::steady_clock::now() < end) {
+    std::erase_if(awake, sleeps_or_is_gone);
+    std::this_thread::yield();
+  }
+  lock.lock();
+  if (!awake.empty())
+    watch_->accuse("a thread of the worker does not end its work");
 }
 
 std::vector<std::string> small_worker::orders(size_t device) const {
@@ -175,6 +212,10 @@ bool small_worker::can_fail(size_t device) const {
 }
 
 void small_worker::answer(size_t device, bool fails) {
+  if (devices_[device]->orders().empty()) {
+    const std::lock_guard lock(watch_->mutex);
+    return watch_->accuse("the same choices have led to another place: a device has nothing to answer");
+  }
   devices_[device]->pop().answer(fails);
   await_quiet();
 }
@@ -198,7 +239,7 @@ void small_worker::end_service() {
     }
   }
   service_ = nullptr;
-  await_quiet();
+  await_sleep();
 }
 
 std::vector<std::string> small_worker::problems() const {

@@ -55,7 +55,11 @@ public:
 private:
   class watched_link;
 
+  /// Waits until each thread that makes plans has ended its work or asks for something.
   void await_quiet();
+  /// Waits until they sleep: what a job holds is let go of after its last message, and other sessions may find it until
+  /// then.
+  void await_sleep();
   void answer_question(size_t session, const remote::message& asked, const remote::piece_source& offers,
                        const remote::piece_source& values);
 
