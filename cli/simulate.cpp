@@ -2,7 +2,6 @@
 #include "cli/strategy_options.hpp"
 
 #include "run/model.hpp"
-#include "sim/arrival_times.hpp"
 #include "troupe/simulation.hpp"
 
 #include <fmt/format.h>
@@ -30,8 +29,8 @@ double read_number(std::string_view text, std::string_view option) {
   return value;
 }
 
-/// Reads "closed:N", "poisson:PER_SECOND", or a file with one time in seconds a line.
-arrivals read_arrivals(const std::string& text) {
+/// Reads "closed:N", "poisson:PER_SECOND", or a file (`troupe::read_arrivals`).
+arrivals arrivals_of(const std::string& text) {
   arrivals a;
   if (text.starts_with("closed:")) {
     const double n = read_number(std::string_view(text).substr(7), "--arrivals closed");
@@ -44,7 +43,7 @@ arrivals read_arrivals(const std::string& text) {
   } else {
     if (!std::filesystem::exists(text))
       fail(errc::io, "--arrivals '{}' is neither closed:N nor poisson:PER_SECOND, nor a file that can be read", text);
-    return sim::listed_arrivals(text);
+    return read_arrivals(text);
   }
   return a;
 }
@@ -76,7 +75,7 @@ void simulate_model(simulate_arguments& args, bool requests_given) {
   how.session = args.session();
   if (args.devices != std::vector<std::string>{"all"})
     how.session.devices = args.devices;
-  how.arrivals = read_arrivals(args.arrivals);
+  how.arrivals = arrivals_of(args.arrivals);
   if (how.arrivals.how == arrivals::process::listed && !requests_given)
     how.requests = how.arrivals.times_s.size();
   for (const std::string& text : args.losses)
@@ -109,7 +108,7 @@ void add_simulate(CLI::App& app) {
   command->get_option("model")->description(
       "An .onnx file, a folder that holds model.onnx, or a made-up task graph: "
       "graph:NAME[,PARAMETER=VALUE…], e.g. graph:cholesky,tiles=8, or one of a file: graph:FILE "
-      "(WfFormat, STG, DOT)");
+      "(WfFormat, DAX, STG, DOT)");
   command->option_defaults()->group("Options");
   command
       ->add_option("--cluster", args->how.cluster_file,
@@ -128,7 +127,7 @@ void add_simulate(CLI::App& app) {
   command
       ->add_option("--arrivals", args->arrivals,
                    "When they come: closed:N, N in flight at a time (default 1); poisson:PER_SECOND; or a file with a "
-                   "time in seconds a line")
+                   "time in seconds a line, or CSV with the columns arrival, rows, deadline")
       ->type_name("ARRIVALS");
   command->add_option("--fail", args->losses, "DEVICE@MS[-MS]: a device that is lost then, and comes back")
       ->type_name("DEVICE@MS")

@@ -26,7 +26,19 @@ struct arrivals {
   size_t in_flight = 1;
   double per_second = 0;
   std::vector<double> times_s = {}; // seconds, ascending, from 0 to 1e9, as many as requests
+  /// Of listed requests, as many as times, or none. Rows: how many each has, instead of the inputs' own; for models of
+  /// which one dim counts rows (src/strategy/README.md), with a strategy. Deadlines: within how many seconds of its
+  /// time each must be answered, else it fails with `errc::timeout`; 0: no limit. A strategy gives late requests up;
+  /// without one they run to their ends.
+  std::vector<int64_t> rows = {};
+  std::vector<double> deadlines_s = {};
 };
+
+/// Reads listed arrivals of a file: a time in seconds a line; or CSV whose first line names the columns, in any order:
+/// "arrival", in seconds, then if they are there "rows" and "deadline", in seconds after the arrival, empty for none.
+/// Empty lines count for nothing. Throws `errc::io` if it cannot be read, and `errc::invalid_argument`, naming the
+/// line, unless the times are from 0 to 1e9, ascending, and 1 to ten million.
+TROUPE_API arrivals read_arrivals(const std::string& file);
 
 /// A device that is lost at some time.
 struct simulated_loss {
@@ -101,6 +113,7 @@ struct simulation_report {
   size_t requests = 0;
   size_t failed = 0;
   std::string first_failure;
+  size_t late = 0; // of those that failed: without an answer by their deadlines
   double requests_per_s = 0;
   double p50_ms = 0, p90_ms = 0, p99_ms = 0, max_ms = 0; // from a request to its answer
   strategy_choice choice;                                // of `strategy::automatic`: what it chose

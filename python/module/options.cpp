@@ -167,6 +167,9 @@ constexpr simulation_row simulation_rows[] = {
        o.arrivals.how = arrivals::process::listed;
        o.arrivals.times_s = v.cast<std::vector<double>>();
      }},
+    {"rows", [](given_simulation& o, const py::handle& v) { o.arrivals.rows = v.cast<std::vector<int64_t>>(); }},
+    {"deadlines_s",
+     [](given_simulation& o, const py::handle& v) { o.arrivals.deadlines_s = v.cast<std::vector<double>>(); }},
     {"losses", [](given_simulation& o, const py::handle& v) { o.losses = losses_of(v); }},
     {"speeds", [](given_simulation& o, const py::handle& v) { o.speeds = speeds_of(v); }},
     {"noise", [](given_simulation& o, const py::handle& v) { o.noise = v.cast<double>(); }},

@@ -84,6 +84,10 @@ void bind_simulation(py::module_& module) {
   module.def("read_task_graph", [](const std::string& name) { return columns_of(read_task_graph(name)); });
   module.def("model_of", &model_of_columns);
   module.def("simulate", &simulated);
+  module.def("read_arrivals", [](const std::string& file) {
+    const arrivals a = read_arrivals(file);
+    return py::dict(py::arg("times_s") = a.times_s, py::arg("rows") = a.rows, py::arg("deadlines_s") = a.deadlines_s);
+  });
   module.def("cluster_devices", [](const py::dict& options) {
     py::list all;
     for (const device_summary& d : cluster_devices(simulation_options_of(options)))

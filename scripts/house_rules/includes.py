@@ -39,7 +39,7 @@ SUB_ROOMS = {"src/ops": [".", "onnx", "contrib", "ml", "composed"],
 DOORS = {r"caf/": ["actors/"], r"openssl/": ["actors/", "src/base/content_hasher."], r"dnnl|oneapi/dnnl": ["src/cpu/"],
          r"onnx/|google/protobuf": ["src/loader/"], r"xxhash": ["src/base/"], r"zip\.h": ["src/loader/"],
          r"vulkan/vulkan\.h": ["vulkan/"], r"spirv/": ["vulkan/"], r"CLI/": ["cli/"], r"omp\.h": ["src/base/"],
-         r"leptonica/|re2/": ["src/ops/"], r"expat\.h": ["src/sim/"],
+         r"leptonica/|re2/": ["src/ops/"], r"expat\.h": ["src/schedules/"],
          r"boost/": ["src/experiments/"], r"pybind11/|Python\.h": ["python/"]}
 
 

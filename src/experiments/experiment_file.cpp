@@ -191,7 +191,12 @@ std::vector<experiments::mode> read_modes(const json_reader& at) {
 /// Times in seconds: a list, or a file of the experiment's folder with one a line.
 arrivals read_times(const json_reader& at, const std::filesystem::path& folder) {
   if (at.raw().is_string())
-    return named(at, [&](const std::string& name) { return sim::listed_arrivals(folder / name); });
+    return named(at, [&](const std::string& name) {
+      arrivals listed = troupe::read_arrivals((folder / name).string());
+      if (!listed.rows.empty() || !listed.deadlines_s.empty())
+        fail(errc::invalid_argument, "'{}' has rows or deadlines: experiments take times alone", name);
+      return listed;
+    });
   arrivals a{.how = arrivals::process::listed};
   for (const json_reader& one : list_of(at, sim::most_arrivals))
     a.times_s.push_back(one.number(a.times_s.empty() ? 0 : a.times_s.back(), sim::latest_arrival_s));

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/text_file.hpp"
+#include "schedules/xml_elements.hpp"
 
 namespace troupe {
 namespace {
@@ -26,6 +27,8 @@ std::string_view beginning_of(std::string_view text) {
 } // namespace
 
 task_graph parse_graph(std::string_view text, const std::string& name) {
+  if (looks_like_xml(text))
+    return parse_dax(text, name);
   const std::string_view begin = beginning_of(text);
   if (begin.starts_with("{"))
     return parse_wf_format(text);
@@ -33,8 +36,8 @@ task_graph parse_graph(std::string_view text, const std::string& name) {
     return parse_stg(text, name);
   if (begin.starts_with("digraph") || begin.starts_with("strict") || begin.starts_with("graph"))
     return parse_dot(text, name);
-  fail(errc::invalid_argument,
-       "it is no task graph: WfFormat begins with '{{', DOT with 'digraph', STG with the number of tasks");
+  fail(errc::invalid_argument, "it is no task graph: WfFormat begins with '{{', DAX with '<', DOT with 'digraph', STG "
+                               "with the number of tasks");
 }
 
 task_graph read_graph_file(const std::filesystem::path& path) {

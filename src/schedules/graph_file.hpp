@@ -18,5 +18,6 @@ task_graph read_graph_file(const std::filesystem::path& file);
 task_graph parse_wf_format(std::string_view text);
 task_graph parse_stg(std::string_view text, const std::string& name);
 task_graph parse_dot(std::string_view text, const std::string& name);
+task_graph parse_dax(std::string_view text, const std::string& name);
 
 } // namespace troupe

@@ -3,8 +3,6 @@
 
 #include "troupe/simulation.hpp"
 
-#include <filesystem>
-
 namespace troupe::sim {
 
 /// Returns the times of requests in seconds, ascending, for processes other than `closed`. A Poisson process begins
@@ -15,9 +13,7 @@ std::vector<double> arrival_times(const arrivals& how, size_t requests, uint64_t
 inline constexpr double latest_arrival_s = 1e9;
 inline constexpr size_t most_arrivals = 10'000'000;
 
-/// Reads a file with a time in seconds a line; empty lines count for nothing. Throws `errc::io` if it cannot be read,
-/// and `errc::invalid_argument`, naming the line, unless the times are from 0 to `latest_arrival_s`, ascending, and 1
-/// to `most_arrivals`.
-arrivals listed_arrivals(const std::filesystem::path& file);
+/// The most rows that a request may have.
+inline constexpr int64_t most_request_rows = 1'000'000;
 
 } // namespace troupe::sim

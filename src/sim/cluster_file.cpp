@@ -1,8 +1,8 @@
 #include "base/json_reader.hpp"
 #include "base/text_file.hpp"
+#include "schedules/xml_elements.hpp"
 #include "sim/cluster.hpp"
 #include "sim/platform_file.hpp"
-#include "sim/xml_elements.hpp"
 
 #include <fmt/ranges.h>
 

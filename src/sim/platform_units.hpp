@@ -1,7 +1,7 @@
 // Quantities with units, as SimGrid's platforms have them: "98.095Mf", "1.25GBps", "500us".
 #pragma once
 
-#include "sim/xml_elements.hpp"
+#include "schedules/xml_elements.hpp"
 
 namespace troupe::sim {
 

@@ -32,6 +32,8 @@ std::string to_text(const simulation_report& r) {
                   r.makespan_ms, r.requests, r.failed, r.requests_per_s, r.p50_ms, r.p90_ms, r.p99_ms, r.max_ms);
   if (r.failed > 0)
     text += fmt::format("first failure: {}\n", r.first_failure);
+  if (r.late > 0)
+    text += fmt::format("{} requests had no answer by their deadlines\n", r.late);
   text +=
       fmt::format("{} chunks; no schedule of one request is faster than its longest path, {}, or all work spread, {}\n",
                   r.chunks, times_of_bound(r.p50_ms, r.path_bound_ms), times_of_bound(r.p50_ms, r.area_bound_ms));
@@ -83,6 +85,7 @@ std::string to_json(const simulation_report& r) {
                {"requests", r.requests},
                {"failed", r.failed},
                {"first_failure", r.first_failure},
+               {"late", r.late},
                {"requests_per_s", r.requests_per_s},
                {"latency_ms", {{"p50", r.p50_ms}, {"p90", r.p90_ms}, {"p99", r.p99_ms}, {"max", r.max_ms}}},
                {"chunks", r.chunks},

@@ -37,6 +37,16 @@ void check_options(const simulation_options& how) {
       (a.times_s.size() != how.requests || !std::is_sorted(a.times_s.begin(), a.times_s.end()) ||
        !std::all_of(a.times_s.begin(), a.times_s.end(), [](double t) { return t >= 0 && t <= latest_arrival_s; })))
     refuse("arrivals.times_s must be as many as requests, ascending, from 0 to 1e9");
+  if ((!a.rows.empty() || !a.deadlines_s.empty()) && a.how != arrivals::process::listed)
+    refuse("arrivals.rows and deadlines_s are of listed requests");
+  if (!a.rows.empty() && (a.rows.size() != how.requests || !std::all_of(a.rows.begin(), a.rows.end(), [](int64_t n) {
+                            return n >= 1 && n <= most_request_rows;
+                          })))
+    refuse("arrivals.rows must be as many as requests, from 1 to 1,000,000");
+  if (!a.deadlines_s.empty() &&
+      (a.deadlines_s.size() != how.requests || !std::all_of(a.deadlines_s.begin(), a.deadlines_s.end(),
+                                                            [](double s) { return s >= 0 && s <= latest_arrival_s; })))
+    refuse("arrivals.deadlines_s must be as many as requests, from 0 to 1e9");
   if (!(how.noise >= 0 && how.noise <= 2))
     refuse("noise must be from 0 to 2");
   for (const simulated_loss& l : how.losses)
@@ -97,6 +107,7 @@ void describe_requests(simulation_report& r, std::span<const request_record> req
     if (each.why.failed()) {
       if (r.failed++ == 0)
         r.first_failure = each.why.message;
+      r.late += each.why.code == errc::timeout ? 1 : 0;
     } else {
       latencies.push_back((each.answered - each.came) * 1e3);
     }
@@ -150,6 +161,9 @@ simulation_report run(graph source, const named_tensors& given, const simulation
   chunk_log log;
   world.on_chunk = [&](const chunk_record& each) { log.add(each); };
   const std::shared_ptr<const model_rows> rows = prepared.replicas.rows;
+  if (!how.arrivals.rows.empty() && rows->symbol().empty())
+    fail(errc::unsupported, "requests of other rows than the inputs' need a model whose rows are known: {}",
+         rows->whole_because());
   const std::vector<request_record> requests =
       virtual_stream(world, prepared.model, std::move(prepared.replicas), inputs).play(how);
   r.simulate_s = milliseconds_since(begun) * 1e-3 - world.plan_s;

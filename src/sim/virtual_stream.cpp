@@ -43,7 +43,9 @@ std::vector<request_record> virtual_stream::play(const simulation_options& how) 
   for (const simulated_speed& change : how.speeds)
     schedule(change);
   schedule(how.arrivals, how.requests, how.seed);
+  listed_ = &how.arrivals;
   run();
+  listed_ = nullptr;
   expects(records_.size() == how.requests, "a simulated request never came");
   return std::move(records_);
 }
@@ -84,20 +86,35 @@ void virtual_stream::schedule(const simulated_loss& loss) {
 void virtual_stream::come() {
   const size_t number = records_.size();
   records_.push_back({.came = world_.events.now(), .answered = 0, .why = {}});
+  const named_tensors& inputs = inputs_of_request(number);
   if (!machine_)
-    return sessions_.front()->run(inputs_, [this, number](run_answer& a) { answered(number, a.why); });
+    return sessions_.front()->run(inputs, [this, number](run_answer& a) { answered(number, a.why); });
   tell([&](stream_machine& m, run_time now) {
-    const request_rows rows = rows_->measure(inputs_);
+    const request_rows rows = rows_->measure(inputs);
     stream_request r{.rows = rows.rows, .key = rows.key, .divisible = rows.divisible, .deadline = {}, .pinned = {}};
     if (model_->options.stream.micro_batch == 0 && rows.divisible)
       r.micro_batch = micro_batch_of(model_->options.strategy, rows.rows, sets_.front().own.size());
+    if (const seconds within = deadline_of(number); within > 0)
+      r.deadline = time_of(world_.events.now() + within);
     requests_[*m.submit(r, now)] = number;
   });
+}
+
+const named_tensors& virtual_stream::inputs_of_request(size_t number) {
+  return listed_ && !listed_->rows.empty() ? inputs_of(listed_->rows[number]) : inputs_;
+}
+
+seconds virtual_stream::deadline_of(size_t number) const {
+  return listed_ && !listed_->deadlines_s.empty() ? listed_->deadlines_s[number] : 0;
 }
 
 void virtual_stream::answered(size_t request, const failure& why) {
   records_[request].answered = world_.events.now();
   records_[request].why = why;
+  if (const seconds within = deadline_of(request), took = world_.events.now() - records_[request].came;
+      !why.failed() && within > 0 && took > within)
+    records_[request].why = {errc::timeout,
+                             fmt::format("an answer took {:g} s, its deadline was {:g} s", took, within)};
   if (to_come_ == 0)
     return;
   --to_come_; // now: others may be answered before it comes
@@ -145,7 +162,9 @@ void virtual_stream::ended(piece_id id, const run_answer& answer) {
   const piece p = std::move(pieces_.extract(id).mapped());
   const bool lost = answer.why.failed() && answer.why.code == errc::device_lost;
   // Parts of a request are copied into one tensor, those that are there meanwhile.
-  const bool is_part = p.parts.size() == 1 && p.parts.front().rows != rows_->measure(inputs_).rows;
+  const auto request = requests_.find(p.parts.front().request); // none if it was given up
+  const bool is_part = p.parts.size() == 1 && request != requests_.end() &&
+                       p.parts.front().rows != rows_->measure(inputs_of_request(request->second)).rows;
   const double gather_s = is_part ? output_bytes_of(answer.result) / gather_bytes_per_s : 0;
   world_.events.after(gather_s, [this, id, lost, why = answer.why] {
     tell([&](stream_machine& m, run_time now) { m.piece_ended(id, {lost, true, why}, now); });

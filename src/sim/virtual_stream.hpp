@@ -39,6 +39,10 @@ private:
   /// Returns the first device of that name; throws `errc::invalid_argument` if there is none.
   size_t find_device(const std::string& name, std::string_view for_what) const;
   void come();
+  /// Returns the inputs of request `number`.
+  const named_tensors& inputs_of_request(size_t number);
+  /// Returns within what time it must be answered; 0: no limit.
+  seconds deadline_of(size_t number) const;
   void answered(size_t request, const failure& why);
   void lose(size_t device);
   void bring_back(size_t device);
@@ -65,6 +69,7 @@ private:
   std::unordered_map<request_id, size_t> requests_; // of the machine
   std::unordered_map<piece_id, piece> pieces_;
   std::vector<request_record> records_;
+  const arrivals* listed_ = nullptr; // what is said of each request; null for those that warm up
   size_t to_come_ = 0; // requests of a closed loop for which nothing is scheduled yet
 };
 

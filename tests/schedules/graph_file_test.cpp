@@ -44,6 +44,23 @@ constexpr const char* dot = R"(/* by hand */ strict digraph "two ways" {
   end [size=-1]
 })";
 
+constexpr const char* dax = R"(<?xml version="1.0"?>
+<adag xmlns="http://pegasus.isi.edu/schema/DAX" version="2.1" name="fork" jobCount="3">
+  <job id="c" name="join" runtime="0">
+    <uses file="x" link="input" size="100"/> <uses file="y" link="input" size="20"/>
+  </job>
+  <job id="a" name="split" namespace="n" runtime="1">
+    <argument>-i <filename file="x"/></argument>
+    <uses file="x" link="output" size="99"/> <uses name="z" link="output" size="3"/>
+  </job>
+  <job id="b" name="work">
+    <profile namespace="pegasus" key="runtime"> 2.5 </profile>
+    <uses file="x" link="input"/> <uses file="z" link="inout" size="4"/> <uses file="y" link="output" size="19"/>
+  </job>
+  <child ref="b"> <parent ref="a"/> </child>
+  <child ref="c"> <parent ref="a"/> <parent ref="b"/> </child>
+</adag>)";
+
 std::string name_of(const task_graph& g, uint32_t n) {
   return task_name(g, n);
 }
@@ -117,6 +134,51 @@ TEST_CASE("a wrong standard task graph is refused with its line", "[schedules][f
   refused(std::string(stg) + "4 0 0\n", "more tasks than the first line says");
 }
 
+TEST_CASE("workflows of Pegasus are graphs of their jobs", "[schedules][formats]") {
+  const task_graph g = parse_graph(dax, "unused");
+  CHECK(g.name == "fork");
+  REQUIRE(g.tasks.size() == 3);
+  CHECK((name_of(g, 0) == "a" && name_of(g, 1) == "b" && name_of(g, 2) == "c"));
+  CHECK((g.tasks[0].work == 1e9 && g.tasks[1].work == 2.5e9 && g.tasks[2].work == 0));
+  CHECK(g.edges == std::vector<graph_edge>{{0, 1, 99 + 4}, {0, 2, 100}, {1, 2, 20}}); // as the reader says, if it does
+  // Of two jobs that write a file of one name each gives it to those that wait for it.
+  const task_graph two = parse_graph("<adag><job id='a' runtime='1'><uses file='f' link='output' size='5'/></job>"
+                                     "<job id='b' runtime='1'><uses file='f' link='output' size='7'/></job>"
+                                     "<job id='c' runtime='1'><uses file='f' link='input'/></job>"
+                                     "<child ref='c'><parent ref='b'/></child></adag>",
+                                     "stem");
+  CHECK(two.name == "stem");
+  CHECK(two.edges == std::vector<graph_edge>{{1, 2, 7}});
+}
+
+TEST_CASE("a wrong workflow of Pegasus is refused with its line", "[schedules][formats][hostile]") {
+  const auto refused = [](const std::string& text, const char* why) { CHECK_THAT(complaint(text), Contains(why)); };
+  refused("<platform/>", "line 1: <platform>: a workflow of Pegasus, <adag>, is needed there");
+  refused(with(dax, "</adag>", ""), "line 16: no element found");
+  refused(with(dax, R"(runtime="0")", ""), R"(line 3: <job id="c">: how long it takes is missing)");
+  refused(with(dax, R"(runtime="0")", R"(runtime="-1")"),
+          R"(line 3: <job id="c">: '-1' is no runtime: a number from 0)");
+  refused(with(dax, " 2.5 ", "long"), "line 11: <profile>: 'long' is no runtime");
+  refused(with(dax, R"(size="20")", R"(size="1e16")"), "line 4: <uses>: '1e16' is no size");
+  refused(with(dax, R"(link="inout")", R"(link="both")"), "line 12: <uses>: 'both' is none of input, output");
+  refused(with(dax, R"(<parent ref="b"/>)", R"(<parent ref="d"/>)"), "line 15: <parent>: there is no job 'd'");
+  refused(with(dax, R"(<parent ref="b"/>)", R"(<parent ref="c"/>)"),
+          "line 15: <parent>: the task 'c' waits for itself");
+  refused(with(dax, R"(<parent ref="b"/>)", R"(<b/>)"), "line 15: <b>: a <child> has <parent>s");
+  refused(with(dax, R"(<child ref="b"> <parent ref="a"/>)", R"(<child ref="a"> <parent ref="c"/>)"),
+          "tasks wait for each other: c, a");
+  refused(with(dax, R"(<job id="b")", R"(<job id="a")"), "there are two tasks 'a'");
+  refused(with(dax, R"(<job id="b" name="work">)", R"(<dax id="d" file="d.xml"/> <job id="b" name="work">)"),
+          R"(line 10: <dax id="d">: workflows in workflows are not read)");
+}
+
+TEST_CASE("files that many jobs of Pegasus share are refused before they take long", "[schedules][formats][hostile]") {
+  std::string text = "<adag>";
+  for (int i = 0; i < 10'000; ++i)
+    text += fmt::format("<job id='{}' runtime='1'><uses file='f' link='inout'/></job>", i);
+  CHECK_THAT(complaint(text + "</adag>"), Contains("more than 20000000 pairs of jobs share files"));
+}
+
 TEST_CASE("directed graphs of DOT have sizes of nodes and edges", "[schedules][formats]") {
   const task_graph g = parse_graph(dot, "unused");
   CHECK(g.name == "two ways");
@@ -143,8 +205,8 @@ TEST_CASE("a wrong graph of DOT is refused with its line", "[schedules][formats]
 }
 
 TEST_CASE("files of task graphs are told apart by their content", "[schedules][formats]") {
-  CHECK_THAT(complaint(""), Contains("WfFormat begins with '{', DOT with 'digraph', STG with the number of tasks"));
-  CHECK_THAT(complaint("<platform>"), Contains("it is no task graph"));
+  CHECK_THAT(complaint(""), Contains("it is no task graph: WfFormat begins with '{', DAX with '<', DOT with"));
+  CHECK_THAT(complaint("tasks"), Contains("it is no task graph"));
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("troupe-graphs-{}", getpid());
   std::filesystem::create_directory(folder);
   const std::string file = folder / "chain.dot";
@@ -163,9 +225,9 @@ TEST_CASE("files of task graphs are told apart by their content", "[schedules][f
 TEST_CASE("damaged files of task graphs are read or refused", "[schedules][formats][hostile]") {
   seeded_random random(65);
   size_t refused = 0;
-  for (size_t round = 0; round < 10'000; ++round) {
-    const std::string_view samples[] = {wf_1_5, wf_1_4, stg, dot};
-    std::string text(samples[round % 4]);
+  for (size_t round = 0; round < 50'000; ++round) {
+    const std::string_view samples[] = {wf_1_5, wf_1_4, stg, dot, dax};
+    std::string text(samples[round % 5]);
     for (uint32_t changes = 1 + random.below(4); changes > 0; --changes) {
       const size_t at = random.below(static_cast<uint32_t>(text.size()));
       const size_t length = std::min<size_t>(random.below(30), text.size() - at);
@@ -179,5 +241,5 @@ TEST_CASE("damaged files of task graphs are read or refused", "[schedules][forma
     refused += complaint(text) != "none"; // anything but an error of ours ends the test
     CHECK(complaint(text) != "another kind of error");
   }
-  CHECK(refused > 5000);
+  CHECK(refused > 25'000);
 }

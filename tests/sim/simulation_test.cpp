@@ -180,7 +180,7 @@ TEST_CASE("a device's peak is the memory that runs hold together, not one after 
 }
 
 TEST_CASE("a list of times whose line never ends is refused after its beginning", "[sim][E5]") {
-  CHECK_THROWS_WITH(sim::listed_arrivals("/dev/zero"), Contains("/dev/zero: line 1: longer than 64 characters"));
+  CHECK_THROWS_WITH(read_arrivals("/dev/zero"), Contains("/dev/zero: line 1: longer than 64 characters"));
 }
 
 TEST_CASE("requests arrive at random as often as they should", "[sim]") {

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import html
 import json
+import os
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -18,11 +19,14 @@ Placement = Union[str, Policy]
 _NODE, _UPLOAD = 0, 1  # of `traced_work::what`
 
 
-def _arrivals(when: Union[str, Sequence[float], np.ndarray], requests: Optional[int]) -> Dict[str, Any]:
-    """Returns options of when requests come: "closed:N", "poisson:PER_SECOND", or times in seconds."""
-    if not isinstance(when, str):
+def _arrivals(when: Union[Path, Sequence[float], np.ndarray], requests: Optional[int]) -> Dict[str, Any]:
+    """Returns options of when requests come: "closed:N", "poisson:PER_SECOND", a file, or times in seconds."""
+    if not isinstance(when, (str, os.PathLike)):
         times = [float(t) for t in when]
         return {"times_s": times, "requests": len(times) if requests is None else requests}
+    if isinstance(when, os.PathLike) or os.path.exists(when):
+        listed = _core.read_arrivals(os.fspath(when))
+        return {**listed, "requests": len(listed["times_s"]) if requests is None else requests}
     kind, _, number = when.partition(":")
     options: Dict[str, Any] = {"requests": 1 if requests is None else requests}
     try:
@@ -32,7 +36,8 @@ def _arrivals(when: Union[str, Sequence[float], np.ndarray], requests: Optional[
             return {**options, "per_second": float(number)}
     except ValueError:
         pass
-    raise InvalidArgument(f"arrivals='{when}': closed:N, poisson:PER_SECOND or a list of times in seconds is needed")
+    raise InvalidArgument(f"arrivals='{when}': closed:N, poisson:PER_SECOND, a file or a list of times in seconds is "
+                          "needed")
 
 
 class _Work(NamedTuple):
@@ -143,7 +148,7 @@ def simulate(
     *,
     policy: Placement = "heft",
     strategy: str = "none",
-    arrivals: Union[str, Sequence[float], np.ndarray] = "closed:1",
+    arrivals: Union[Path, Sequence[float], np.ndarray] = "closed:1",
     requests: Optional[int] = None,
     warm_up: int = 0,
     noise: float = 0,
@@ -157,11 +162,12 @@ def simulate(
     """Runs a task graph, or the ONNX model of a file, on a cluster in virtual time.
 
     policy: a name (`Engine.load`) or a `@troupe.policy`. strategy: likewise by name. arrivals: "closed:N", N requests
-    in flight; "poisson:PER_SECOND"; or times in seconds. requests: how many, else 1 or one for each time; warm_up: how
-    many before them that do not count. noise: standard deviation of the logarithm of each chunk's time; seed: of noise
-    and arrivals. inputs: of a model, of which shapes count, else zeros; dims: values of symbolic dims, else 1. losses:
-    (device, seconds, seconds until one comes back; 0: never). speeds: (device, seconds, percent of its speed from then
-    on). options: others of `Engine.load`.
+    in flight; "poisson:PER_SECOND"; times in seconds; or a file: a time a line, or CSV with the columns arrival
+    (seconds), rows (of a batch, which needs a strategy) and deadline (seconds after the arrival). requests: how many,
+    else 1 or one for each time; warm_up: how many before them that do not count. noise: standard deviation of the
+    logarithm of each chunk's time; seed: of noise and arrivals. inputs: of a model, of which shapes count, else zeros;
+    dims: values of symbolic dims, else 1. losses: (device, seconds, seconds until one comes back; 0: never). speeds:
+    (device, seconds, percent of its speed from then on). options: others of `Engine.load`.
 
     Raises `errors.InvalidArgument` for what cannot be, among it what a policy answers or raises, with the line of its
     function; what loading and planning raise; `errors.EPFail` if no request had an answer.

@@ -1,4 +1,4 @@
-#include "sim/xml_elements.hpp"
+#include "schedules/xml_elements.hpp"
 
 #include "base/printable.hpp"
 
@@ -8,7 +8,7 @@
 #include <climits>
 #include <memory>
 
-namespace troupe::sim {
+namespace troupe {
 namespace {
 
 constexpr size_t most_depth = 64, most_elements = 2'000'000, longest_shown = 60;
@@ -145,4 +145,4 @@ xml_element parse_xml(std::string_view text) {
   return xml_parser().parse(text);
 }
 
-} // namespace troupe::sim
+} // namespace troupe

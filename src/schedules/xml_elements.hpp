@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace troupe::sim {
+namespace troupe {
 
 /// See the top of this file.
 class xml_element {
@@ -23,6 +23,8 @@ public:
   const std::string& name() const { return name_; }
   size_t line() const { return line_; }
   const std::vector<xml_element>& children() const { return children_; }
+  /// The first of its text, spaces before it aside.
+  const std::string& content() const { return text_; }
 
   /// Throws `errc::invalid_argument`, naming the line and the element.
   template <class... Arguments>
@@ -57,4 +59,4 @@ bool looks_like_xml(std::string_view text);
 /// too deeply or has too many elements.
 xml_element parse_xml(std::string_view text);
 
-} // namespace troupe::sim
+} // namespace troupe
