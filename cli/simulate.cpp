@@ -2,6 +2,7 @@
 #include "cli/strategy_options.hpp"
 
 #include "run/model.hpp"
+#include "schedules/task_model.hpp"
 #include "troupe/simulation.hpp"
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@ struct simulate_arguments : model_options {
   std::vector<std::string> losses; // "DEVICE@MS[-MS]"
   std::vector<std::string> speeds; // "DEVICE@MS=PERCENT"
   std::filesystem::path trace;
+  std::string save_graph;
 };
 
 double read_number(std::string_view text, std::string_view option) {
@@ -70,8 +72,16 @@ simulated_speed read_speed(const std::string& text) {
           .percent = read_number(std::string_view(text).substr(is + 1), "--slow")};
 }
 
+void save_graph(const simulate_arguments& args) {
+  if (!names_task_graph(args.model.string()))
+    fail(errc::invalid_argument, "--save-graph: '{}' is no task graph (graph:NAME or graph:FILE)", args.model.string());
+  save_task_graph(read_task_graph(args.model.string()), args.save_graph);
+}
+
 void simulate_model(simulate_arguments& args, bool requests_given) {
   simulation_options& how = args.how;
+  if (!args.save_graph.empty())
+    save_graph(args);
   how.session = args.session();
   if (args.devices != std::vector<std::string>{"all"})
     how.session.devices = args.devices;
@@ -142,6 +152,10 @@ void add_simulate(CLI::App& app) {
   command->add_option("--profile", args->how.profile_file, "Measured profiles (default: those of this user)")
       ->type_name("FILE");
   add_trace_option(*command, args->trace);
+  command
+      ->add_option("--save-graph", args->save_graph,
+                   "Also write the task graph: NAME.json, WfFormat 1.5; NAME.stg; NAME.dot")
+      ->type_name("FILE");
   command->callback([args, requests] { simulate_model(*args, requests->count() > 0); });
 }
 

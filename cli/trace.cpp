@@ -7,6 +7,7 @@
 #include "pages/trace_page.hpp"
 #include "trace/check_trace.hpp"
 #include "trace/read_trace.hpp"
+#include "troupe/inspect.hpp"
 
 #include <fmt/format.h>
 
@@ -107,8 +108,8 @@ void add_trace_option(CLI::App& command, std::filesystem::path& file) {
   command.option_defaults()->group("Output");
   command
       .add_option("--trace", file,
-                  "File for the timeline of a run: NAME.html, a page for any browser; else JSON for ui.perfetto.dev, "
-                  "chrome://tracing and `troupe trace`")
+                  "File for the timeline of a run: NAME.html, a page for any browser; NAME.paje, for ViTE and StarVZ; "
+                  "NAME.rec, StarPU's tasks.rec; else JSON for ui.perfetto.dev, chrome://tracing and `troupe trace`")
       ->type_name("FILE");
 }
 
@@ -118,7 +119,13 @@ void write_trace(const std::filesystem::path& file, const run_trace& trace, cons
   timeline t = timeline_of(trace);
   const std::filesystem::path name = model.has_filename() ? model : model.parent_path(); // a folder's may end with '/'
   t.title = (name.filename() == "model.onnx" ? name.parent_path() : name).filename().string();
-  write_file(file, file.extension() == ".html" ? to_page(t) : to_chrome_json(t) + '\n', "trace");
+  const std::filesystem::path format = file.extension();
+  write_file(file,
+             format == ".html"   ? to_page(t)
+             : format == ".paje" ? to_paje(t)
+             : format == ".rec"  ? to_tasks_rec(trace)
+                                 : to_chrome_json(t) + '\n',
+             "trace");
 }
 
 void add_trace(CLI::App& app) {

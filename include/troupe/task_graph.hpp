@@ -46,6 +46,12 @@ struct task_graph {
 /// file that is wrong, naming the place; `errc::io` for one that cannot be read.
 TROUPE_API task_graph read_task_graph(std::string_view name);
 
+/// Writes a graph as its file's extension says: .json, WfFormat 1.5; .stg; .dot or .gv. 1e9 operations are a second of
+/// the formats that have seconds. `read_task_graph` reads it back, without the tasks' kinds; WfFormat has whole bytes,
+/// STG has no names. Throws `errc::invalid_argument` for a graph that cannot be or that the format does not have (STG:
+/// bytes, parts of seconds; DOT: names with '\'), for other extensions, and `errc::io` if it cannot be written.
+TROUPE_API void save_task_graph(const task_graph& g, const std::string& file);
+
 /// Returns what a task is called: its name, else its kind and its number.
 TROUPE_API std::string task_name(const task_graph& g, uint32_t task);
 

@@ -182,6 +182,8 @@ void bind_results(py::module_& module) {
   py::class_<shared_trace>(module, "Trace")
       .def("json", [](const shared_trace& t) { return to_chrome_json(*t.trace); })
       .def("html", [](const shared_trace& t) { return to_html(*t.trace); })
+      .def("paje", [](const shared_trace& t) { return py::bytes(to_paje(*t.trace)); })
+      .def("tasks_rec", [](const shared_trace& t) { return py::bytes(to_tasks_rec(*t.trace)); })
       .def("work", &work_rows)
       .def("findings", &findings_of);
   py::class_<shared_result>(module, "Result")

@@ -43,14 +43,14 @@ graph_columns columns_of(const task_graph& g) {
   return {g.name, names, work, ends, bytes};
 }
 
-built_model model_of_columns(const graph_columns& from) {
+task_graph graph_of(const graph_columns& from) {
   const auto& [name, names, work, ends, bytes] = from;
   task_graph g{.name = name, .tasks = {}, .edges = {}};
   for (size_t n = 0; n < names.size(); ++n)
-    g.tasks.push_back({.kind = "task", .work = work.at(static_cast<py::ssize_t>(n)), .name = names[n]});
+    g.tasks.push_back({.kind = names[n], .work = work.at(static_cast<py::ssize_t>(n)), .name = names[n]});
   for (py::ssize_t e = 0; e < bytes.size(); ++e)
     g.edges.push_back({static_cast<uint32_t>(ends.at(e, 0)), static_cast<uint32_t>(ends.at(e, 1)), bytes.at(e)});
-  return model_of(g);
+  return g;
 }
 
 simulation_report simulated(const built_model& model, const py::dict& inputs, const py::dict& options) {
@@ -82,7 +82,9 @@ void bind_simulation(py::module_& module) {
       });
   module.def("parse_model", &parse);
   module.def("read_task_graph", [](const std::string& name) { return columns_of(read_task_graph(name)); });
-  module.def("model_of", &model_of_columns);
+  module.def("model_of", [](const graph_columns& columns) { return model_of(graph_of(columns)); });
+  module.def("save_task_graph",
+             [](const graph_columns& columns, const std::string& file) { save_task_graph(graph_of(columns), file); });
   module.def("simulate", &simulated);
   module.def("read_arrivals", [](const std::string& file) {
     const arrivals a = read_arrivals(file);

@@ -83,10 +83,12 @@ class Trace:
         return Rows(Table(finding) for finding in self._trace.findings())
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes the page if the name ends in .html, else JSON."""
-        text = self.html() if os.fspath(path).endswith(".html") else self.json()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        """Writes it as the name ends: .html, the page; .paje, for ViTE and StarVZ; .rec, StarPU's tasks.rec; else
+        JSON."""
+        made = {".html": lambda: self.html().encode(), ".paje": self._trace.paje, ".rec": self._trace.tasks_rec}
+        make = made.get(os.path.splitext(os.fspath(path))[1], lambda: self.json().encode())
+        with open(path, "wb") as file:
+            file.write(make())
 
     def _repr_html_(self) -> str:
         return f'<iframe style="width:100%;height:600px;border:0" srcdoc="{html.escape(self.html())}"></iframe>'

@@ -20,4 +20,9 @@ task_graph parse_stg(std::string_view text, const std::string& name);
 task_graph parse_dot(std::string_view text, const std::string& name);
 task_graph parse_dax(std::string_view text, const std::string& name);
 
+/// Return a graph as a text of a format; see `save_task_graph`.
+std::string to_wf_format(const task_graph& g);
+std::string to_stg(const task_graph& g);
+std::string to_dot(const task_graph& g);
+
 } // namespace troupe

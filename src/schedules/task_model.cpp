@@ -137,6 +137,8 @@ constexpr auto generators = std::to_array<generator>({
     {"layers", make_layers},
 });
 
+} // namespace
+
 void check(const task_graph& g) {
   const auto refuse = [&](const std::string& what) {
     fail(errc::invalid_argument, "the task graph '{}' {}", g.name, what);
@@ -155,8 +157,6 @@ void check(const task_graph& g) {
       refuse(fmt::format("has {} tasks and an edge from {} to {}; tasks are numbered so that edges go up",
                          g.tasks.size(), e.from, e.to));
 }
-
-} // namespace
 
 bool names_task_graph(std::string_view name) {
   return name.starts_with(prefix);

@@ -12,6 +12,9 @@
 
 namespace troupe {
 
+/// Throws `errc::invalid_argument` for what no graph is: see `model_of`, but for bytes of edges.
+void check(const task_graph& g);
+
 /// Returns the graph as a model; see `model_of`.
 graph to_model(const task_graph& made_up);
 

@@ -162,7 +162,8 @@ simulation_report run(graph source, const named_tensors& given, const simulation
   world.on_chunk = [&](const chunk_record& each) { log.add(each); };
   const std::shared_ptr<const model_rows> rows = prepared.replicas.rows;
   if (!how.arrivals.rows.empty() && rows->symbol().empty())
-    fail(errc::unsupported, "requests of other rows than the inputs' need a model whose rows are known: {}",
+    fail(errc::unsupported,
+         "requests with rows of their own need a strategy, and a model whose rows one dim counts: {}",
          rows->whole_because());
   const std::vector<request_record> requests =
       virtual_stream(world, prepared.model, std::move(prepared.replicas), inputs).play(how);

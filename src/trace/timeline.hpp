@@ -100,6 +100,9 @@ timeline timeline_of(const run_trace& trace);
 /// Returns the trace file (to_chrome_json in troupe/results.hpp).
 std::string to_chrome_json(const timeline& t);
 
+/// Returns the same in the format of Paje (to_paje in troupe/inspect.hpp).
+std::string to_paje(const timeline& t);
+
 /// Returns the bars of the critical path, ascending: from the chunk that ended last backwards, each time to what it
 /// waited for last: of the chunks that an edge leads from and the one before on its track, that which ended last.
 /// (Fields, Rubin, Bodík, "Focusing processor policies via critical-path prediction", ISCA 2001: last-arriving edges.)

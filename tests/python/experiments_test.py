@@ -82,6 +82,32 @@ class Workloads(unittest.TestCase):
             with self.assertRaisesRegex(errors.InvalidArgument, text):
                 make()
 
+    def test_graphs_are_written_and_read(self):
+        graph = TaskGraph.generate("layers", tasks=30, seed=4)
+        whole = TaskGraph(np.round(graph.work / 1e9) * 1e9, graph.edges, 0, names=graph.names)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("g.dot", "g.json"):
+                path = pathlib.Path(folder) / name
+                graph.save(path)
+                read = TaskGraph.load(path)
+                self.assertEqual((read.name, read.names), (graph.name, graph.names))
+                np.testing.assert_array_equal(read.edges, graph.edges)
+                np.testing.assert_allclose(read.work, graph.work, rtol=4e-16)
+                np.testing.assert_allclose(read.bytes, graph.bytes, atol=0.5 if name == "g.json" else 0)
+            path = os.path.join(folder, "g.stg")
+            whole.save(path)
+            self.assertEqual(TaskGraph.load(path).work.tolist(), [0, *whole.work, 0])
+            for refused, name, text in (
+                (graph, "g.stg", "which STG does not have"), (graph, "g.xml", r"ends in \.json"),
+                (TaskGraph(seconds=[[1, 2]]), "g.dot", "files have work alone"),
+            ):
+                with self.assertRaisesRegex(errors.InvalidArgument, text):
+                    refused.save(os.path.join(folder, name))
+            dax = os.path.join(folder, "w.dax")
+            pathlib.Path(dax).write_text("<adag><job id='a' runtime='2'/><job id='b' runtime='1'/>"
+                                         "<child ref='b'><parent ref='a'/></child></adag>")
+            self.assertEqual(TaskGraph.load(dax).work.tolist(), [2e9, 1e9])
+
     def test_times_of_each_task_on_each_device(self):
         graph = TaskGraph(seconds=[[5, 1], [2, 7], [9, 3]], edges=[(0, 1), (0, 2)], bytes=4)
         result = simulate(graph, Cluster.of_speeds([1, 1]), policy="heft")
@@ -127,6 +153,9 @@ class Results(unittest.TestCase):
             path = os.path.join(folder, "run.json")
             result.save(path)
             self.assertIn("traceEvents", json.loads(pathlib.Path(path).read_text()))
+            for name, words in (("run.paje", "%EventDef"), ("run.rec", "Name: task_0"), ("run.html", "<html")):
+                result.save(os.path.join(folder, name))
+                self.assertIn(words, pathlib.Path(folder, name).read_text())
         frames = mock.MagicMock()
         with mock.patch.dict("sys.modules", pandas=frames):
             result.to_pandas()
@@ -144,6 +173,17 @@ class Results(unittest.TestCase):
         noisy = [simulate(FORK, EQUAL, noise=0.3, seed=s).makespan for s in (1, 1, 2)]
         self.assertEqual(noisy[0], noisy[1])
         self.assertNotEqual(noisy[0], noisy[2])
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "w.csv"
+            path.write_text("arrival,rows,deadline\n0,8,\n50,2,1e-9\n")
+            for given in (path, str(path)):
+                served = simulate(models.DIGITS, EQUAL, arrivals=given, strategy="work-stealing")
+                self.assertEqual((served.report["requests"], served.report["late"]), (2, 1))
+            with self.assertRaisesRegex(errors.Error, "need a strategy"):
+                simulate(models.DIGITS, EQUAL, arrivals=path)
+            path.write_text("arrival\n1\n0\n")
+            with self.assertRaisesRegex(errors.InvalidArgument, "line 3"):
+                simulate(FORK, EQUAL, arrivals=path)
         half = simulate(FORK, EQUAL, policy="single", speeds=[("h0/p0", 0, 50)])
         self.assertAlmostEqual(half.makespan, 2 * simulate(FORK, EQUAL, policy="single").makespan, 2)
         for wrong, text in (({"arrivals": "often"}, "arrivals='often'"), ({"arrivals": "closed:x"}, "closed:x"),

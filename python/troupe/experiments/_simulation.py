@@ -120,7 +120,8 @@ class Simulation:
         return frame
 
     def save(self, path: Path) -> None:
-        """Writes the first request's trace: a page if the name ends in .html, else JSON for ui.perfetto.dev."""
+        """Writes the first request's trace as the name ends: .html, a page; .paje, for ViTE and StarVZ; .rec, StarPU's
+        tasks.rec; else JSON for ui.perfetto.dev."""
         if self.trace is None:
             raise InvalidArgument("nothing ran that could be drawn: " + str(self.report["first_failure"]))
         self.trace.save(path)

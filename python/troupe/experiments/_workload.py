@@ -162,9 +162,20 @@ class TaskGraph:
         name, names, work, edges, sizes = columns
         return TaskGraph(work, edges, sizes, names=names, name=name)
 
+    def save(self, path: Path) -> None:
+        """Writes a file that `load` reads, as its name ends: .json, WfFormat 1.5; .stg; .dot or .gv. Raises
+        `errors.InvalidArgument` for what the format does not have (STG: bytes, parts of seconds; all: `seconds`)."""
+        if self.seconds is not None:
+            raise InvalidArgument(f"the graph '{self.name}' has seconds on devices, and files have work alone")
+        _core.save_task_graph(self._columns, os.fspath(path))
+
+    @property
+    def _columns(self) -> "_core._GraphColumns":
+        return (self.name, self.names, self.work, self.edges, self.bytes)
+
     @functools.cached_property
     def _model(self) -> "_core.Model":
-        return _core.model_of((self.name, self.names, self.work, self.edges, self.bytes))
+        return _core.model_of(self._columns)
 
     def __repr__(self) -> str:
         return f"<TaskGraph '{self.name}': {len(self.work)} tasks, {len(self.edges)} edges>"
