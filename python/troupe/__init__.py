@@ -28,6 +28,7 @@ finally:
         _os.environ.pop("GOMP_SPINCOUNT", None)
 
 from troupe import capi, errors
+from troupe._command import calibrate, profile, verify
 from troupe._core import copy_counters
 from troupe._engine import BoundSession, Engine, Outputs, Pending, Session, close_engines
 from troupe._inference import InferenceSession, get_all_providers, get_available_providers, get_device
@@ -56,8 +57,9 @@ __version__ = _core.version
 __all__ = [
     "BoundSession", "Engine", "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding",
     "InferenceSession", "ModelMetadata", "NodeArg", "OrtDevice", "OrtMemType", "OrtValue", "Outputs", "Pending", "Plan",
-    "Policy", "Problem", "Rows", "RunOptions", "Session", "SessionOptions", "SparseTensor", "Table", "Trace", "capi",
-    "close_engines", "copy_counters", "disable_telemetry_events", "enable_telemetry_events", "errors",
-    "get_all_providers", "get_available_providers", "get_build_info", "get_device", "get_version_string", "policy",
-    "set_default_logger_severity", "set_default_logger_verbosity", "set_seed", "show_progress",
+    "Policy", "Problem", "Rows", "RunOptions", "Session", "SessionOptions", "SparseTensor", "Table", "Trace",
+    "calibrate", "capi", "close_engines", "copy_counters", "disable_telemetry_events", "enable_telemetry_events",
+    "errors", "get_all_providers", "get_available_providers", "get_build_info", "get_device", "get_version_string",
+    "policy", "profile", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed", "show_progress",
+    "verify",
 ]  # fmt: skip

@@ -1,22 +1,16 @@
 """`python -m troupe`: the troupe command, which is installed beside this package."""
 import os
-import pathlib
-import shutil
 import sys
 
-
-def command() -> str:
-    """Returns the command of this installation: the package's own, else the one in the path."""
-    own = pathlib.Path(__file__).parent / "bin" / "troupe"
-    found = str(own) if own.exists() else shutil.which("troupe")
-    if not found:
-        sys.exit("troupe: the command is neither in the package's folder bin nor in the path: install the package "
-                 "troupe")
-    return found
+from troupe._command import command
+from troupe.errors import NoSuchFile
 
 
 def main() -> None:
-    program = command()
+    try:
+        program = command()
+    except NoSuchFile as failure:
+        sys.exit(f"troupe: {failure}")
     os.execv(program, [program, *sys.argv[1:]])
 
 

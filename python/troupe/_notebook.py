@@ -56,6 +56,18 @@ class Plan(str):
         made._drawn = drawn
         return made
 
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes it: as JSON, which the option plan_file takes, if the name ends in .json; else as it reads."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self._drawn if os.fspath(path).endswith(".json") else self)
+
+    @staticmethod
+    def load(path: Union[str, "os.PathLike[str]"]) -> "Plan":
+        """Reads a plan that was saved as JSON, to be looked at."""
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        return Plan.of(text, text)
+
     def _repr_svg_(self) -> str:
         plans = json.loads(self._drawn)
         return plan_svg(plans if isinstance(plans, list) else [plans])

@@ -34,6 +34,9 @@ options = onnxruntime.SessionOptions()
 options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
 opened = onnxruntime.InferenceSession("model.onnx", options, providers=["cpu"])
 outputs: List[np.ndarray] = opened.run(None, {"x": array})
+outcome: str = troupe.verify("model.onnx", {"x": array}, dims={"batch": 2})[0]["outcome"]
+session.plan({"x": array}).save("plan.json")
+troupe.profile("model.onnx", keep=True, file="profiles.json").items()
 """
 WRONG = {
     'engine.load(3)': "arg-type",
