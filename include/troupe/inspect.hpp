@@ -51,8 +51,8 @@ TROUPE_API std::vector<traced_work> work_of(const run_trace& trace);
 /// containers, work and moves as states, dependencies as links, counters as variables.
 TROUPE_API std::string to_paje(const run_trace& trace);
 
-/// Returns a traced run as StarPU's tasks.rec: each node that ran, what it waited for, its device's number as worker and
-/// memory node, times in milliseconds, and the values that it read and made.
+/// Returns a traced run as StarPU's tasks.rec: each node that ran, what it waited for, its device's number as worker
+/// and memory node, times in milliseconds, and the values that it read and made.
 TROUPE_API std::string to_tasks_rec(const run_trace& trace);
 
 /// Returns a traced run as one HTML page that needs no network: the page of `troupe run --trace run.html`.

@@ -73,7 +73,7 @@ std::tuple<double, double, double> mean_interval(const std::vector<double>& samp
 } // namespace
 
 void bind_simulation(py::module_& module) {
-  py::class_<built_model>(module, "Model");
+  const py::class_<built_model> model(module, "Model");
   py::class_<simulation_report>(module, "Simulation")
       .def("json", [](const simulation_report& r) { return to_json(r); })
       .def("text", [](const simulation_report& r) { return to_text(r); })

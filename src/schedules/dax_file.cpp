@@ -87,7 +87,7 @@ private:
     if (link == "input" || link == "inout")
       reads_.push_back(u);
     if (link != "input" && link != "output" && link != "inout" && link != "none" && link != "checkpoint")
-      e.complain("'{}' is none of input, output, inout, none and checkpoint", printable(link));
+      e.complain("there is no link '{}'; there are input, output, inout, none, checkpoint", printable(link));
   }
 
   uint32_t job_of(const xml_element& e) const {

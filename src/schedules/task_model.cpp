@@ -185,6 +185,7 @@ task_graph read_task_graph(std::string_view name) {
   if (const auto file = task_graph_file(name))
     return read_graph_file(*file);
   std::vector<std::string_view> names;
+  names.reserve(generators.size());
   for (const generator& g : generators)
     names.push_back(g.name);
   fail(errc::invalid_argument, "'{}': there is no made-up graph '{}', and no file; there are: {}", name, which,

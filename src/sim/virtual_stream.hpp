@@ -70,7 +70,7 @@ private:
   std::unordered_map<piece_id, piece> pieces_;
   std::vector<request_record> records_;
   const arrivals* listed_ = nullptr; // what is said of each request; null for those that warm up
-  size_t to_come_ = 0; // requests of a closed loop for which nothing is scheduled yet
+  size_t to_come_ = 0;               // requests of a closed loop for which nothing is scheduled yet
 };
 
 } // namespace troupe::sim

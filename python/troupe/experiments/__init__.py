@@ -14,7 +14,8 @@ Times are seconds, sizes bytes, work floating-point operations. What is simulate
 docs/howto/experiments.md. Equal arguments give equal results. pandas is used where it is installed.
 """
 from troupe.experiments._comparison import Comparison, compare
+from troupe.experiments._episode import Episode, play
 from troupe.experiments._simulation import Simulation, simulate
 from troupe.experiments._workload import Cluster, TaskGraph
 
-__all__ = ["Cluster", "Comparison", "Simulation", "TaskGraph", "compare", "simulate"]
+__all__ = ["Cluster", "Comparison", "Episode", "Simulation", "TaskGraph", "compare", "play", "simulate"]

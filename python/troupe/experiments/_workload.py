@@ -130,7 +130,8 @@ class TaskGraph:
     @staticmethod
     def load(path: Path) -> "TaskGraph":
         """Reads a file: WfFormat 1.4 or 1.5 (WfCommons), DAX (Pegasus), STG, or a directed graph of DOT
-        (src/schedules/README.md). A second of a file is 1e9 operations. Raises `errors.InvalidArgument`, naming the place, `errors.NoSuchFile`."""
+        (src/schedules/README.md). A second of a file is 1e9 operations. Raises `errors.InvalidArgument`, naming the
+        place, `errors.NoSuchFile`."""
         return TaskGraph._of_columns(_core.read_task_graph("graph:" + os.path.abspath(path)))
 
     @staticmethod
