@@ -109,7 +109,8 @@ void add_trace_option(CLI::App& command, std::filesystem::path& file) {
   command
       .add_option("--trace", file,
                   "File for the timeline of a run: NAME.html, a page for any browser; NAME.paje, for ViTE and StarVZ; "
-                  "NAME.rec, StarPU's tasks.rec; else JSON for ui.perfetto.dev, chrome://tracing and `troupe trace`")
+                  "NAME.rec, StarPU's tasks.rec; NAME.et, Chakra's execution traces, NAME.0.et … for each device; else "
+                  "JSON for ui.perfetto.dev, chrome://tracing and `troupe trace`")
       ->type_name("FILE");
 }
 
@@ -120,6 +121,12 @@ void write_trace(const std::filesystem::path& file, const run_trace& trace, cons
   const std::filesystem::path name = model.has_filename() ? model : model.parent_path(); // a folder's may end with '/'
   t.title = (name.filename() == "model.onnx" ? name.parent_path() : name).filename().string();
   const std::filesystem::path format = file.extension();
+  if (format == ".et") {
+    const std::vector<std::string> texts = to_chakra(trace);
+    for (size_t d = 0; d < texts.size(); ++d)
+      write_file(std::filesystem::path(file).replace_extension(fmt::format("{}.et", d)), texts[d], "trace");
+    return;
+  }
   write_file(file,
              format == ".html"   ? to_page(t)
              : format == ".paje" ? to_paje(t)

@@ -55,6 +55,10 @@ TROUPE_API std::string to_paje(const run_trace& trace);
 /// and memory node, times in milliseconds, and the values that it read and made.
 TROUPE_API std::string to_tasks_rec(const run_trace& trace);
 
+/// Returns a traced run as execution traces of Chakra, which ASTRA-sim plays: one for each device, in the order of the
+/// plan's, with the nodes that ran there, and a node for each end of a value's way between devices.
+TROUPE_API std::vector<std::string> to_chakra(const run_trace& trace);
+
 /// Returns a traced run as one HTML page that needs no network: the page of `troupe run --trace run.html`.
 /// A program links the laboratory for it: troupe::lab.
 TROUPE_API std::string to_html(const run_trace& trace);

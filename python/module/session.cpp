@@ -183,6 +183,13 @@ void bind_results(py::module_& module) {
       .def("json", [](const shared_trace& t) { return to_chrome_json(*t.trace); })
       .def("html", [](const shared_trace& t) { return to_html(*t.trace); })
       .def("paje", [](const shared_trace& t) { return py::bytes(to_paje(*t.trace)); })
+      .def("chakra",
+           [](const shared_trace& t) {
+             py::list all;
+             for (const std::string& text : to_chakra(*t.trace))
+               all.append(py::bytes(text));
+             return all;
+           })
       .def("tasks_rec", [](const shared_trace& t) { return py::bytes(to_tasks_rec(*t.trace)); })
       .def("work", &work_rows)
       .def("findings", &findings_of);

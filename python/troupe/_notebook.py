@@ -95,10 +95,16 @@ class Trace:
         return Rows(Table(finding) for finding in self._trace.findings())
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes it as the name ends: .html, the page; .paje, for ViTE and StarVZ; .rec, StarPU's tasks.rec; else
-        JSON."""
+        """Writes it as the name ends: .html, the page; .paje, for ViTE and StarVZ; .rec, StarPU's tasks.rec; .et,
+        Chakra's execution traces, NAME.0.et … for each device; else JSON."""
+        stem, format = os.path.splitext(os.fspath(path))
+        if format == ".et":
+            for device, trace in enumerate(self._trace.chakra()):
+                with open(f"{stem}.{device}.et", "wb") as file:
+                    file.write(trace)
+            return
         made = {".html": lambda: self.html().encode(), ".paje": self._trace.paje, ".rec": self._trace.tasks_rec}
-        make = made.get(os.path.splitext(os.fspath(path))[1], lambda: self.json().encode())
+        make = made.get(format, lambda: self.json().encode())
         with open(path, "wb") as file:
             file.write(make())
 

@@ -156,6 +156,9 @@ class Results(unittest.TestCase):
             for name, words in (("run.paje", "%EventDef"), ("run.rec", "Name: task_0"), ("run.html", "<html")):
                 result.save(os.path.join(folder, name))
                 self.assertIn(words, pathlib.Path(folder, name).read_text())
+            result.save(os.path.join(folder, "run.et"))
+            self.assertIn(b"task_1", pathlib.Path(folder, "run.0.et").read_bytes())
+            self.assertIn(b"task_2", pathlib.Path(folder, "run.1.et").read_bytes())
         frames = mock.MagicMock()
         with mock.patch.dict("sys.modules", pandas=frames):
             result.to_pandas()

@@ -121,7 +121,7 @@ class Simulation:
 
     def save(self, path: Path) -> None:
         """Writes the first request's trace as the name ends: .html, a page; .paje, for ViTE and StarVZ; .rec, StarPU's
-        tasks.rec; else JSON for ui.perfetto.dev."""
+        tasks.rec; .et, Chakra's, NAME.0.et … for each device; else JSON for ui.perfetto.dev."""
         if self.trace is None:
             raise InvalidArgument("nothing ran that could be drawn: " + str(self.report["first_failure"]))
         self.trace.save(path)
