@@ -1,7 +1,7 @@
 // Runs as execution traces of Chakra (Sridharan et al., "Chakra: advancing performance benchmarking and co-design using
 // standardized execution traces", 2023; https://github.com/mlcommons/chakra), which ASTRA-sim plays: a file for each
-// device, of messages of Protocol Buffers (https://protobuf.dev/programming-guides/encoding), each after its length. The
-// first is about the trace, the others are nodes. The few fields that are used are written here, by their numbers.
+// device, of messages of Protocol Buffers (https://protobuf.dev/programming-guides/encoding), each after its length.
+// The first is about the trace, the others are nodes. The few fields that are used are written here, by their numbers.
 #include "trace/ran_nodes.hpp"
 #include "troupe/inspect.hpp"
 
@@ -61,7 +61,7 @@ public:
   device_trace() { append(proto_text().add(1, schema_version)); }
 
   /// Adds a node; returns its number.
-  uint64_t add(node_type type, std::string_view name, const std::vector<uint64_t>& waits_for, proto_text more) {
+  uint64_t add(node_type type, std::string_view name, const std::vector<uint64_t>& waits_for, const proto_text& more) {
     proto_text packed;
     for (const uint64_t id : waits_for)
       packed.put(id);
@@ -127,7 +127,7 @@ private:
       for (const value_id v : *values)
         bytes += std::max<int64_t>(ran_bytes(trace_, n.segment, v), 0);
     add_attribute(more, "tensor_size", uint64_value, static_cast<uint64_t>(bytes));
-    ids_[i] = files_[n.device].add(node_type::compute, ran_name(trace_, n.node), waits_for, std::move(more));
+    ids_[i] = files_[n.device].add(node_type::compute, ran_name(trace_, n.node), waits_for, more);
     for (auto move = moves_.lower_bound({i, 0, 0}); move != moves_.end() && std::get<0>(move->first) == i; ++move)
       add_move(node_type::send, move->first, move->second, n.device, {ids_[i]});
   }
@@ -154,7 +154,7 @@ private:
                   static_cast<uint64_t>(std::max<int64_t>(ran_bytes(trace_, maker.segment, v), 0)));
     const std::string name = fmt::format("{} {}", type == node_type::send ? "send" : "receive",
                                          trace_.source->program->values[static_cast<size_t>(v)].name);
-    return files_[on].add(type, name, waits_for, std::move(more));
+    return files_[on].add(type, name, waits_for, more);
   }
 
   const node& planned(const ran_node& n) const { return trace_.source->program->nodes[static_cast<size_t>(n.node)]; }

@@ -71,6 +71,34 @@ TEST_CASE("simulate takes strategies, arrivals, losses and noise", "[cli][sim]")
   CHECK(run_command("cluster", true).status == 2);
 }
 
+TEST_CASE("simulate writes graphs and schedules for tools of others, and plays workloads", "[cli][sim][formats]") {
+  const auto folder = fresh_folder("formats");
+  const std::string file = (folder / "c.json").string();
+  write(file, R"({"version": 1, "hosts": [{"devices": [{"name": "c", "count": 2, "kind": "cpu", )"
+              R"("memory_bytes": 1000000000}]}]})");
+  const std::string base = "simulate graph:fft,points=8 --policy round-robin --cluster " + file;
+  const auto content = [&](const char* name) {
+    std::ifstream in(folder / name);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string at = folder.string() + "/";
+  CHECK(run_command(base + " --save-graph " + at + "g.dot --trace " + at + "t.paje").status == 0);
+  CHECK_THAT(content("g.dot"), Contains("digraph \"fft\" {"));
+  CHECK_THAT(content("t.paje"), Contains("%EventDef PajeDefineContainerType 0"));
+  CHECK(run_command("simulate graph:" + at + "g.dot --cluster " + file + " --trace " + at + "t.rec").status == 0);
+  CHECK_THAT(content("t.rec"), Contains("SubmitOrder: 1"));
+  CHECK(run_command(base + " --trace " + at + "t.et").status == 0);
+  CHECK((!content("t.0.et").empty() && !content("t.1.et").empty()));
+  CHECK(run_command(base + " --save-graph " + at + "g.xml", true).status == 2);
+  CHECK_THAT(run_command("simulate " + cnn + " --save-graph " + at + "g.dot --cluster " + file, true).output,
+             Contains("is no task graph"));
+  write(folder / "w.csv", "arrival,rows,deadline\n0,4,\n1,2,1e-9\n");
+  CHECK_THAT(
+      run_command("simulate " + cnn + " --strategy work-stealing --cluster " + file + " --arrivals " + at + "w.csv")
+          .output,
+      Contains("2 requests (1 failed)") && Contains("1 requests had no answer by their deadlines"));
+}
+
 TEST_CASE("compare runs what an experiment lists and tells what is faster", "[cli][sim]") {
   const auto folder = fresh_folder("compared");
   write(folder / "c.json", R"({"version": 1, "hosts": [{"devices": [{"name": "c", "count": 4, "kind": "cpu", )"

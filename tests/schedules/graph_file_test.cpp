@@ -160,7 +160,8 @@ TEST_CASE("a wrong workflow of Pegasus is refused with its line", "[schedules][f
           R"(line 3: <job id="c">: '-1' is no runtime: a number from 0)");
   refused(with(dax, " 2.5 ", "long"), "line 11: <profile>: 'long' is no runtime");
   refused(with(dax, R"(size="20")", R"(size="1e16")"), "line 4: <uses>: '1e16' is no size");
-  refused(with(dax, R"(link="inout")", R"(link="both")"), "line 12: <uses>: there is no link 'both'; there are input, output");
+  refused(with(dax, R"(link="inout")", R"(link="both")"),
+          "line 12: <uses>: there is no link 'both'; there are input, output");
   refused(with(dax, R"(<parent ref="b"/>)", R"(<parent ref="d"/>)"), "line 15: <parent>: there is no job 'd'");
   refused(with(dax, R"(<parent ref="b"/>)", R"(<parent ref="c"/>)"),
           "line 15: <parent>: the task 'c' waits for itself");

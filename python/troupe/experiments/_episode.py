@@ -85,8 +85,8 @@ class Episode:
         """Gives the task a device; returns by how many seconds the makespan grows. Raises `errors.InvalidArgument` for
         one on which it may not run, and after the last task."""
         if not (0 <= device < len(self._free)) or not self.allowed()[device]:
-            raise InvalidArgument(f"device {device} is none of {np.flatnonzero(self.allowed()).tolist()}, on which the "
-                                  "next task may run")
+            where = np.flatnonzero(self.allowed()).tolist()
+            raise InvalidArgument(f"device {device} for a task that may run on {where}")
         task = self.task
         end = max(self._ready()[device], self._free[device]) + self._times[task, device]
         self.devices[task] = device
