@@ -1,8 +1,7 @@
 // Execution traces of Chakra, read back as Protocol Buffers are.
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
-#include "support/small_models.hpp"
-#include "trace/run_trace.hpp"
+#include "support/traced_diamond.hpp"
 #include "troupe/inspect.hpp"
 
 #include <map>
@@ -12,18 +11,6 @@ using namespace troupe;
 using namespace troupe::test;
 
 namespace {
-
-/// A diamond with a long arm, each node on another device than the one before.
-run_trace round_robin_run() {
-  graph_builder b;
-  const value_id x = b.input("x", {2, 3});
-  const value_id a = b.op("Sigmoid", {x}), c = b.op("Relu", {x});
-  b.output(b.op("Add", {b.op("Sigmoid", {a}), c}));
-  b.output(b.op("Mul", {a, c}));
-  engine e({.devices = {"cpu*2"}});
-  const session s = e.load(b.g, {.policy = placement_policy::round_robin, .fuse = false});
-  return *s.run({{"x", floats({2, 3}, {-1, 2, 3, 4, 5, 6})}}, {.trace = true}).trace;
-}
 
 class encoded {
 public:
@@ -106,7 +93,7 @@ std::vector<chakra_node> read_trace_file(const std::string& text) {
 } // namespace
 
 TEST_CASE("Chakra has a trace for each device, and both ends of what goes between", "[trace][formats]") {
-  const std::vector<std::string> files = to_chakra(round_robin_run());
+  const std::vector<std::string> files = to_chakra(traced_diamond());
   REQUIRE(files.size() == 2);
   std::map<std::string, size_t> computed;
   std::set<std::tuple<uint64_t, uint64_t, uint64_t>> sent, received; // from, to, tag

@@ -4,7 +4,7 @@
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
-#include "support/small_models.hpp"
+#include "support/traced_diamond.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -22,16 +22,6 @@ const tensor six = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
 run_result traced_run(const graph& g, session_options options, const char* devices = "cpu*2") {
   engine e({.devices = {devices}});
   return e.load(g, options).run({{"x", six}}, {.trace = true});
-}
-
-/// A diamond with a long arm: chunks on two devices, several dependencies each.
-graph diamond() {
-  graph_builder b;
-  const value_id x = b.input("x", {2, 3});
-  const value_id a = b.op("Sigmoid", {x}), c = b.op("Relu", {x});
-  b.output(b.op("Add", {b.op("Sigmoid", {a}), c}));
-  b.output(b.op("Mul", {a, c}));
-  return b.g;
 }
 
 /// Slices of one category.
@@ -95,7 +85,7 @@ void check_flows(const json& document, size_t expected) {
 } // namespace
 
 TEST_CASE("every node of a run on two devices is traced once", "[trace][actors]") {
-  const run_result result = traced_run(diamond(), {.policy = placement_policy::round_robin, .fuse = false});
+  const run_result result = traced_run(long_diamond(), {.policy = placement_policy::round_robin, .fuse = false});
   REQUIRE(result.trace);
   const run_trace& trace = *result.trace;
   REQUIRE(trace.source);
@@ -122,7 +112,7 @@ TEST_CASE("every node of a run on two devices is traced once", "[trace][actors]"
 }
 
 TEST_CASE("the document names nodes, kernels and devices and joins chunks by arrows", "[trace][actors]") {
-  const run_result result = traced_run(diamond(), {.policy = placement_policy::round_robin, .fuse = false});
+  const run_result result = traced_run(long_diamond(), {.policy = placement_policy::round_robin, .fuse = false});
   const plan& p = *result.trace->source;
   const json document = json::parse(to_chrome_json(*result.trace));
   CHECK(slices(document, "run").size() == 1);
@@ -151,7 +141,8 @@ TEST_CASE("the document names nodes, kernels and devices and joins chunks by arr
 }
 
 TEST_CASE("other hosts are processes, their devices tracks", "[trace][C11]") {
-  const run_result result = traced_run(diamond(), {.policy = placement_policy::round_robin, .fuse = false}, "cpu*3");
+  const run_result result =
+      traced_run(long_diamond(), {.policy = placement_policy::round_robin, .fuse = false}, "cpu*3");
   run_trace trace = *result.trace;
   auto source = std::make_shared<plan>(*trace.source);
   source->devices[0].name = "far/cpu";
@@ -187,7 +178,7 @@ TEST_CASE("a chunk begins after those that it depends on", "[trace][actors]") {
 
 TEST_CASE("without being asked for nothing is traced", "[trace][actors]") {
   engine e({.devices = {"cpu"}});
-  const run_result result = e.load(diamond()).run({{"x", six}});
+  const run_result result = e.load(long_diamond()).run({{"x", six}});
   CHECK(!result.trace);
   CHECK_THROWS_AS(to_chrome_json(run_trace{}), error);
 }

@@ -3,7 +3,7 @@
 
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
-#include "support/small_models.hpp"
+#include "support/traced_diamond.hpp"
 #include "troupe/inspect.hpp"
 
 #include <map>
@@ -15,22 +15,6 @@ using namespace troupe::test;
 using Catch::Contains;
 
 namespace {
-
-/// A diamond with a long arm.
-graph long_diamond() {
-  graph_builder b;
-  const value_id x = b.input("x", {2, 3});
-  const value_id a = b.op("Sigmoid", {x}), c = b.op("Relu", {x});
-  b.output(b.op("Add", {b.op("Sigmoid", {a}), c}));
-  b.output(b.op("Mul", {a, c}));
-  return b.g;
-}
-
-run_trace diamond_run() {
-  engine e({.devices = {"cpu*2"}});
-  const session s = e.load(long_diamond(), {.policy = placement_policy::round_robin, .fuse = false});
-  return *s.run({{"x", floats({2, 3}, {-1, 2, 3, 4, 5, 6})}}, {.trace = true}).trace;
-}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -128,14 +112,14 @@ TEST_CASE("Paje has bars as states that nest, edges as links, counters as variab
 }
 
 TEST_CASE("a run's trace keeps the rules of Paje", "[trace][formats]") {
-  const run_trace trace = diamond_run();
+  const run_trace trace = traced_diamond();
   const paje_facts facts = read_paje(to_paje(trace));
   CHECK(facts.events.at("PajePushState") == timeline_of(trace).bars.size());
   CHECK(facts.events.at("PajeStartLink") == timeline_of(trace).edges.size());
 }
 
 TEST_CASE("tasks.rec has each node with what it waited for", "[trace][formats]") {
-  const run_trace trace = diamond_run();
+  const run_trace trace = traced_diamond();
   std::vector<std::map<std::string, std::string>> tasks(1);
   for (const std::string& line : lines_of(to_tasks_rec(trace))) {
     if (line.empty())
