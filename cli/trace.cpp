@@ -117,22 +117,19 @@ void add_trace_option(CLI::App& command, std::filesystem::path& file) {
 void write_trace(const std::filesystem::path& file, const run_trace& trace, const std::filesystem::path& model) {
   if (file.empty())
     return;
-  timeline t = timeline_of(trace);
-  const std::filesystem::path name = model.has_filename() ? model : model.parent_path(); // a folder's may end with '/'
-  t.title = (name.filename() == "model.onnx" ? name.parent_path() : name).filename().string();
   const std::filesystem::path format = file.extension();
+  if (format == ".rec")
+    return write_file(file, to_tasks_rec(trace), "trace");
   if (format == ".et") {
     const std::vector<std::string> texts = to_chakra(trace);
     for (size_t d = 0; d < texts.size(); ++d)
       write_file(std::filesystem::path(file).replace_extension(fmt::format("{}.et", d)), texts[d], "trace");
     return;
   }
-  write_file(file,
-             format == ".html"   ? to_page(t)
-             : format == ".paje" ? to_paje(t)
-             : format == ".rec"  ? to_tasks_rec(trace)
-                                 : to_chrome_json(t) + '\n',
-             "trace");
+  timeline t = timeline_of(trace);
+  const std::filesystem::path name = model.has_filename() ? model : model.parent_path(); // a folder's may end with '/'
+  t.title = (name.filename() == "model.onnx" ? name.parent_path() : name).filename().string();
+  write_file(file, format == ".html" ? to_page(t) : format == ".paje" ? to_paje(t) : to_chrome_json(t) + '\n', "trace");
 }
 
 void add_trace(CLI::App& app) {

@@ -4,6 +4,7 @@
 #include "base/hash.hpp"
 #include "loader/mapped_file.hpp"
 #include "loader/wire_reader.hpp"
+#include "loader/wire_writer.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -179,25 +180,6 @@ device_configuration read_configuration(std::string_view configuration) {
 }
 
 // -- writing
-
-std::string number_field(uint64_t field, int64_t value) {
-  std::string made;
-  put_varint(made, field << 3);
-  put_varint(made, static_cast<uint64_t>(value));
-  return made;
-}
-
-/// Returns the key and length of a field of `bytes`.
-std::string head_of(uint64_t field, size_t bytes) {
-  std::string made;
-  put_varint(made, field << 3 | 2);
-  put_varint(made, bytes);
-  return made;
-}
-
-std::string text_field(uint64_t field, std::string_view text) {
-  return head_of(field, text.size()) + std::string(text);
-}
 
 std::string spec_field(const std::string& tensor, const std::vector<int64_t>& devices, const std::string& dim = "") {
   std::string spec = text_field(1, tensor);

@@ -9,13 +9,6 @@
 
 namespace troupe {
 
-/// Appends a number of seven bits a byte, the lowest first.
-inline void put_varint(std::string& to, uint64_t value) {
-  for (; value >= 0x80; value >>= 7)
-    to.push_back(static_cast<char>(value | 0x80));
-  to.push_back(static_cast<char>(value));
-}
-
 /// The fields of one serialized protobuf message, one after the other.
 class wire_reader {
 public:

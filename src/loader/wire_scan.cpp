@@ -3,6 +3,7 @@
 #include "base/error.hpp"
 #include "base/limits.hpp"
 #include "loader/wire_reader.hpp"
+#include "loader/wire_writer.hpp"
 
 #include <array>
 #include <bit>

@@ -13,7 +13,6 @@
 namespace troupe {
 namespace {
 
-constexpr double longest_runtime_s = 1e12, largest_file_bytes = 1e15;
 constexpr size_t longest_number = 40; // that is shown
 
 double number_in(const xml_element& e, std::string_view text, std::string_view what, double most) {
@@ -70,10 +69,10 @@ private:
 
   static double seconds_of(const xml_element& job) {
     if (const std::string* runtime = job.find("runtime"))
-      return number_in(job, *runtime, "runtime", longest_runtime_s);
+      return number_in(job, *runtime, "runtime", max_task_seconds);
     for (const xml_element& e : job.children())
       if (e.name() == "profile" && e.text("namespace", "") == "pegasus" && e.text("key", "") == "runtime")
-        return number_in(e, e.content(), "runtime", longest_runtime_s);
+        return number_in(e, e.content(), "runtime", max_task_seconds);
     job.complain("how long it takes is missing: the attribute 'runtime', or Pegasus' profile of that key");
   }
 
@@ -81,7 +80,7 @@ private:
     const std::string link = e.text("link", "none");
     use u{.job = job, .file = &e.text(e.find("name") ? "name" : "file"), .bytes = {}};
     if (const std::string* size = e.find("size"); size && !size->empty())
-      u.bytes = number_in(e, *size, "size", largest_file_bytes);
+      u.bytes = number_in(e, *size, "size", max_edge_bytes);
     if (link == "output" || link == "inout")
       writes_[*u.file].push_back(u);
     if (link == "input" || link == "inout")

@@ -12,6 +12,8 @@ namespace troupe {
 inline constexpr double operations_a_second = 1e9;
 
 inline constexpr size_t max_graph_tasks = 1'000'000, max_graph_edges = 20'000'000;
+/// What files may say of one task, in seconds, and of one file or edge, in bytes.
+inline constexpr double max_task_seconds = 1e12, max_edge_bytes = 1e15;
 
 /// See the top of this file. Errors are `errc::invalid_argument`; where in the file is for the reader to say.
 class graph_draft {

@@ -14,12 +14,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr double most_edge_bytes = 1e15; // that readers take
-
 void check_to_write(const task_graph& g) {
   check(g);
   for (const graph_edge& e : g.edges)
-    if (!(e.bytes >= 0 && e.bytes <= most_edge_bytes))
+    if (!(e.bytes >= 0 && e.bytes <= max_edge_bytes))
       fail(errc::invalid_argument, "the task graph '{}' has an edge from {} to {} of {} bytes", g.name, e.from, e.to,
            e.bytes);
 }
@@ -49,9 +47,9 @@ bool has_ends(const task_graph& g, const neighbours& of) {
 
 uint64_t whole_seconds(const task_graph& g, uint32_t task) {
   const double seconds = std::round(g.tasks[task].work / operations_a_second);
-  if (seconds * operations_a_second != g.tasks[task].work || seconds > 1e12)
-    fail(errc::invalid_argument, "the task '{}' takes {} s; STG has whole seconds up to 1e12",
-         printable(task_name(g, task)), g.tasks[task].work / operations_a_second);
+  if (seconds * operations_a_second != g.tasks[task].work || seconds > max_task_seconds)
+    fail(errc::invalid_argument, "the task '{}' takes {} s; STG has whole seconds up to {:g}",
+         printable(task_name(g, task)), g.tasks[task].work / operations_a_second, max_task_seconds);
   return static_cast<uint64_t>(seconds);
 }
 

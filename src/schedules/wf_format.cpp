@@ -13,8 +13,6 @@ namespace {
 
 using json = nlohmann::json;
 
-constexpr double most_seconds = 1e12, most_file_bytes = 1e15;
-
 /// What tasks of a file read and write.
 struct file_uses {
   std::vector<std::pair<uint32_t, std::string>> reads; // task, file
@@ -60,7 +58,7 @@ private:
       add(task, "id", 0);
     if (specification.has("files"))
       for (const json_reader& file : specification["files"].list())
-        files_.bytes[file["id"].text()] = file["sizeInBytes"].number(0, most_file_bytes);
+        files_.bytes[file["id"].text()] = file["sizeInBytes"].number(0, max_edge_bytes);
     for (uint32_t n = 0; n < tasks.size(); ++n) {
       for (const std::string& file : names(tasks[n], "inputFiles"))
         files_.reads.emplace_back(n, file);
@@ -82,7 +80,7 @@ private:
   }
 
   static double work_of(const json_reader& task) {
-    return task["runtimeInSeconds"].number(0, most_seconds) * operations_a_second;
+    return task["runtimeInSeconds"].number(0, max_task_seconds) * operations_a_second;
   }
 
   static std::vector<std::string> names(const json_reader& task, const char* member) {
@@ -106,7 +104,7 @@ private:
 
   void add_file(const json_reader& file, uint32_t task) {
     const std::string name = file["name"].text(), link = file["link"].text();
-    files_.bytes[name] = file["sizeInBytes"].number(0, most_file_bytes);
+    files_.bytes[name] = file["sizeInBytes"].number(0, max_edge_bytes);
     if (link == "input")
       files_.reads.emplace_back(task, name);
     else if (link == "output")
