@@ -4,7 +4,7 @@
 // Order: chunks run in the order of `submit`. `submit` never blocks on the device's work if the device is asynchronous
 // (GPU), but may wait until a peer has begun what was sent to it before; a device that computes on the calling thread
 // (CPU) completes inside `submit`. Either way `done` is called exactly once for each submitted chunk, in submission
-// order, from any thread.
+// order, from any thread. A device of another host may tell of a chunk that failed before earlier ones have ended.
 //
 // Errors: install throws; a chunk's failure is in its `chunk_result`, never an exception from `submit`.
 #pragma once

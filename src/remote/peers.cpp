@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -29,10 +30,10 @@ failure ending() {
 struct peers::state : std::enable_shared_from_this<peers::state> {
   using clock = std::chrono::steady_clock;
   struct wish {
-    hash128 key;
-    tensor blob;
-    pull_done done;
+    peer_pull what;
     clock::time_point until; // how long the peer may be away
+
+    bool is_patient() const { return clock::now() < until && !what.stop.stop_requested(); }
   };
   /// A link to a peer.
   struct line {
@@ -95,17 +96,17 @@ void peers::close() {
   state_->close();
 }
 
-void peers::pull(const std::string& address, const hash128& key, tensor blob, pull_done done) {
-  const auto tell = [done = std::move(done)](const failure& why) {
+void peers::pull(const std::string& address, peer_pull what) {
+  what.done = [done = std::move(what.done)](const failure& why) {
     const bool is_peers_fault =
         why.code == errc::device_lost || why.code == errc::device_failed; // not of a device here
     done(why.failed() && is_peers_fault ? failure{errc::io, why.message} : why);
   };
-  state_->add(address, {key, std::move(blob), tell, state::clock::now() + state_->patience});
+  state_->add(address, {std::move(what), state::clock::now() + state_->patience});
 }
 
-void peers::try_pull(const std::string& address, const hash128& key, tensor blob, pull_done done) {
-  state_->add(address, {key, std::move(blob), std::move(done), {}});
+void peers::try_pull(const std::string& address, peer_pull what) {
+  state_->add(address, {std::move(what), {}});
 }
 
 void peers::state::add(const std::string& address, wish w) {
@@ -132,7 +133,7 @@ void peers::state::add(const std::string& address, wish w) {
   if (over)
     ask(address, over, std::move(w));
   else
-    w.done(why);
+    w.what.done(why);
 }
 
 /// Under the lock.
@@ -196,8 +197,7 @@ void peers::state::give_up(const std::string& address, const failure& why) {
     if (found == all.end())
       return; // closed
     std::deque<wish>& wishes = found->second.wishes;
-    const auto is_patient = [now = clock::now()](const wish& w) { return w.until > now; };
-    const auto from = std::stable_partition(wishes.begin(), wishes.end(), is_patient);
+    const auto from = std::stable_partition(wishes.begin(), wishes.end(), std::mem_fn(&wish::is_patient));
     hopeless.assign(std::move_iterator(from), std::move_iterator(wishes.end()));
     wishes.erase(from, wishes.end());
     if (wishes.empty())
@@ -207,7 +207,7 @@ void peers::state::give_up(const std::string& address, const failure& why) {
     wake.notify_all();
   }
   for (const wish& w : hopeless)
-    w.done({errc::device_lost, fmt::format("what {} keeps cannot be had: {}", address, why.message)});
+    w.what.done({errc::device_lost, fmt::format("what {} keeps cannot be had: {}", address, why.message)});
 }
 
 void peers::state::use(const std::string& address, const link_ptr& connection) {
@@ -292,10 +292,12 @@ void peers::state::listen(const std::string& address, const line_ptr& over) {
 
 /// Pulls over a link that counts it already.
 void peers::state::ask(const std::string& address, const line_ptr& over, wish w) {
-  const tensor blob = w.blob;
-  const hash128 key = w.key;
-  over->puller.pull(key, blob, [self = shared_from_this(), address, over, w = std::move(w)](const failure& why) {
-    const bool is_patient = why.failed() && clock::now() < w.until;
+  // Of the pull, so that it goes with it; a pull that has ended before it is set leaves it to this function.
+  using stop_callback = std::stop_callback<std::function<void()>>;
+  const auto when_stopped = std::make_shared<std::optional<stop_callback>>();
+  const peer_pull what = w.what;
+  const auto ended = [self = shared_from_this(), address, over, w = std::move(w), when_stopped](const failure& why) {
+    const bool is_patient = why.failed() && w.is_patient();
     {
       const std::lock_guard lock(self->mutex);
       --over->pulls;
@@ -310,8 +312,14 @@ void peers::state::ask(const std::string& address, const line_ptr& over, wish w)
     if (is_patient && (why.code == errc::device_lost || why.code == errc::device_failed))
       self->add(address, w); // over a new link, or to hear that there will be none
     else
-      w.done(why.failed() ? failure{why.code, fmt::format("{} does not give what it keeps: {}", address, why.message)}
-                          : why);
+      w.what.done(why.failed()
+                      ? failure{why.code, fmt::format("{} does not give what it keeps: {}", address, why.message)}
+                      : why);
+  };
+  const piece_puller::pull_id id = over->puller.pull(what.key, what.blob, ended, what.on_progress);
+  when_stopped->emplace(what.stop, [over, id]() mutable {
+    const line_ptr last = std::move(over); // the end of the pull ends this function object
+    last->puller.cancel(id);
   });
 }
 
@@ -347,14 +355,14 @@ void peers::state::close() {
   }
   for (const call& each : refused)
     if (each.refused)
-      each.refused->done(ending());
+      each.refused->what.done(ending());
   for (auto& [address, p] : last) {
     if (p.link) {
       p.link->connection->close();
       p.link->puller.close("the worker ends");
     }
     for (const wish& w : p.wishes)
-      w.done(ending());
+      w.what.done(ending());
   }
 }
 

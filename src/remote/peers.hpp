@@ -8,16 +8,29 @@
 // A peer that cannot be reached, or does not have what it should, is tried for a while before the pull fails: if it is
 // gone, and perhaps another process is there in its place, the session finds out by itself, stops the chunks that wait
 // here, and runs them elsewhere; an answer of ours that came first would end the run instead.
+//
+// A peer may keep its link and answer nothing. So each pull has a stop token, and its owner stops it at the latest when
+// the session ends that it is for: else it would hold the session's memory as long as the peer likes.
 #pragma once
 
 #include "remote/values.hpp"
 
 #include <chrono>
+#include <stop_token>
 
 namespace troupe::remote {
 
 /// Opens a link to a worker as its peer; throws. Called on a thread of `peers`.
 using peer_connector = std::function<link_ptr(const std::string& address)>;
+
+/// Bytes that are pulled from a peer.
+struct peer_pull {
+  hash128 key;
+  tensor blob;                             // takes them
+  pull_done done;                          // is told how the pull has ended, once
+  std::stop_token stop;                    // ends the pull by `errc::cancelled`
+  piece_puller::progress on_progress = {}; // may still be called when `done` is
+};
 
 /// See the top of this file. Thread-safe.
 class peers {
@@ -29,11 +42,11 @@ public:
   peers(const peers&) = delete;
   peers& operator=(const peers&) = delete;
 
-  /// Fills `blob` with the bytes that `address` offers under `key`.
-  void pull(const std::string& address, const hash128& key, tensor blob, pull_done done);
+  /// Pulls what `address` offers.
+  void pull(const std::string& address, peer_pull what);
   /// The same for what can be had elsewhere: the peer is not waited for. The failure is `errc::device_lost` if it
   /// cannot be reached or was lost, `errc::device_failed` if it does not have the bytes.
-  void try_pull(const std::string& address, const hash128& key, tensor blob, pull_done done);
+  void try_pull(const std::string& address, peer_pull what);
 
   /// Fails what has not been pulled, and what will be asked for; makes no connection after it has returned.
   void close();

@@ -100,7 +100,7 @@ void session_service::take_upload(const served_chunk_ptr& chunk, size_t i, sent_
   value_source from = from_session_;
   if (value.from == origin::peer)
     from.pull = [this, peer = value.peer](const hash128& key, const tensor& blob, pull_done done) {
-      shared_->others.pull(peer, key, blob, std::move(done));
+      shared_->others.pull(peer, {.key = key, .blob = blob, .done = std::move(done), .stop = line_->ended()});
     };
   take(std::move(value), expected, from, taken);
 }

@@ -32,6 +32,9 @@ public:
   }
   void receive(link_handler handler) { link_->receive(std::move(handler)); }
   void close() { link_->close(); }
+  /// The link has ended: what other workers are asked for on the session's behalf is stopped.
+  void end() { ended_.request_stop(); }
+  std::stop_token ended() const { return ended_.get_token(); }
 
 private:
   const std::shared_ptr<shared_service> shared_;
@@ -39,6 +42,7 @@ private:
   const std::string name_;
   value_room::share room_;
   session_budget budget_;
+  std::stop_source ended_;
 };
 
 } // namespace troupe::remote

@@ -14,6 +14,7 @@ session_service::session_service(std::shared_ptr<shared_service> shared, link_pt
 
 session_service::~session_service() {
   close();
+  line_->end();
   // The link's end may come too late to be heard here; installs that wait for weights hold devices until they hear.
   installs_->end("the worker ends");
   puller_->close("the worker ends");
@@ -78,6 +79,7 @@ void session_service::on(message& m) {
 }
 
 void session_service::on_closed(const std::string& why) {
+  line_->end();
   installs_->end(why);
   puller_->close(why);
   std::vector<served_chunk_ptr> waiting;

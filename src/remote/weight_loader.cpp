@@ -2,6 +2,9 @@
 
 #include "remote/values.hpp"
 
+#include <atomic>
+#include <future>
+
 namespace troupe::remote {
 namespace {
 
@@ -130,17 +133,42 @@ tensor weight_loader::fetch(const hash128& content, const weight& leaf, loaded_b
 }
 
 weight_fault weight_loader::fetch_from(const weight_source& peer, weight_writer& to, tensor& leaf) {
-  const auto pull = [&](const hash128& key, tensor blob, pull_done done) {
-    shared_.others.try_pull(peer.peer, key, std::move(blob), std::move(done));
-  };
-  failure why = capture([&] { pull_and_wait(pull, peer.key, to.destination()); });
-  const bool is_refused = why.failed() && why.code != errc::device_lost;
+  failure why = capture([&] { pull_from(peer, to.destination()); });
+  const bool is_refused = why.failed() && why.code == errc::device_failed;
   if (!why.failed())
     why = capture([&] { leaf = shared_.weights.commit(to); });
   if (!why.failed())
     return weight_fault::none;
   line_.log("peer_failed", {{"peer", peer.peer}, {"why", why.message}});
   return is_refused ? weight_fault::refused : weight_fault::useless;
+}
+
+/// The peer is given up if nothing comes for as long as one may be away: the session's process has the bytes, too.
+void weight_loader::pull_from(const weight_source& peer, const tensor& to) {
+  std::promise<failure> ended;
+  const auto came = std::make_shared<std::atomic<int64_t>>(0); // may be told after the end
+  std::stop_source stop;
+  const std::stop_callback with_session(line_.ended(), [&] { stop.request_stop(); });
+  shared_.others.try_pull(peer.peer, {.key = peer.key,
+                                      .blob = to,
+                                      .done = [&](const failure& why) { ended.set_value(why); },
+                                      .stop = stop.get_token(),
+                                      .on_progress = [came](int64_t bytes, int64_t) { *came = bytes; }});
+  const auto patience = shared_.options.peer_patience;
+  std::future<failure> end = ended.get_future();
+  bool is_silent = false;
+  for (int64_t before = 0; !is_silent && end.wait_for(patience) == std::future_status::timeout;) {
+    const int64_t now = *came;
+    is_silent = now == before;
+    before = now;
+  }
+  if (is_silent)
+    stop.request_stop();
+  const failure why = end.get();
+  if (why.failed() && is_silent)
+    fail(errc::io, "nothing has come from it for {} s", std::chrono::duration<double>(patience).count());
+  if (why.failed())
+    fail(why.code, "{}", why.message);
 }
 
 weight_source weight_loader::ask(const want_weight& wish) {

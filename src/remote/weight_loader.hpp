@@ -89,6 +89,7 @@ private:
   tensor fetch(const hash128& content, const weight& leaf, loaded_bytes& loaded, load_report& report);
   /// Returns what is wrong with the peer; `leaf` is set if nothing is.
   weight_fault fetch_from(const weight_source& peer, weight_writer& to, tensor& leaf);
+  void pull_from(const weight_source& peer, const tensor& to);
   weight_source ask(const want_weight& wish);
 
   shared_service& shared_;

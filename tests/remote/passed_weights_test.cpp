@@ -47,6 +47,18 @@ private:
   const remote::link_ptr inner_;
 };
 
+/// Its other end gets nothing.
+class mute_link final : public remote::link {
+public:
+  explicit mute_link(remote::link_ptr inner) : inner_(std::move(inner)) {}
+  void send(remote::frame) override {}
+  void receive(remote::link_handler handler) override { inner_->receive(std::move(handler)); }
+  void close() override { inner_->close(); }
+
+private:
+  const remote::link_ptr inner_;
+};
+
 /// Workers, each with a CPU device, and a session with a plan whose nodes, one a worker, all read the same weights.
 class cluster {
 public:
@@ -131,6 +143,7 @@ private:
                       return connect_peer(i, *h);
                   throw error(errc::io, "nobody is there");
                 },
+            .peer_patience = 500ms,
             .log =
                 [this](const std::string& event, const remote::service_options::facts& facts) {
                   const std::lock_guard lock(mutex_);
@@ -279,6 +292,13 @@ TEST_CASE("weights come from the session's process if a peer fails", "[remote][D
       return std::make_shared<damaging_link>(cluster::open_peer(to));
     };
     complaint = "does not have the content";
+  }
+  SECTION("it answers nothing") {
+    c.connect_peer = [&](size_t, far_host& to) {
+      ++calls;
+      return std::make_shared<mute_link>(cluster::open_peer(to));
+    };
+    complaint = "nothing has come from it for 0.5 s";
   }
   c.install(1);
   CHECK(calls == 1);

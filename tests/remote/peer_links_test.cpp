@@ -93,10 +93,12 @@ public:
     offers_.offer(the_key, tensor(dtype::uint8, {most_bytes}));
   }
 
-  std::future<failure> pull(const std::string& address, int64_t bytes = 4) {
+  std::future<failure> pull(const std::string& address, int64_t bytes = 4, std::stop_token stop = {}) {
     auto ended = std::make_shared<std::promise<failure>>();
-    all_.try_pull(address, the_key, tensor(dtype::uint8, {bytes}),
-                  [ended](const failure& why) { ended->set_value(why); });
+    all_.try_pull(address, {.key = the_key,
+                            .blob = tensor(dtype::uint8, {bytes}),
+                            .done = [ended](const failure& why) { ended->set_value(why); },
+                            .stop = std::move(stop)});
     return ended->get_future();
   }
   /// Pulls from as many slow peers as there may be links; returns when each has been asked.
@@ -206,10 +208,27 @@ TEST_CASE("peers that cannot be reached are called again and again by several th
   for (int i = 0; i < 200; ++i) {
     auto ended = std::make_shared<std::promise<failure>>();
     lost.push_back(ended->get_future());
-    all.pull(fmt::format("nowhere:{}", i), the_key, tensor(dtype::uint8, {4}),
-             [ended](const failure& why) { ended->set_value(why); });
+    all.pull(fmt::format("nowhere:{}", i), {.key = the_key,
+                                            .blob = tensor(dtype::uint8, {4}),
+                                            .done = [ended](const failure& why) { ended->set_value(why); }});
   }
   for (std::future<failure>& each : lost)
     CHECK(result(each).code == errc::io);
   CHECK(calls >= 400);
+}
+
+TEST_CASE("a pull from a peer that answers nothing ends when it is stopped", "[remote][D2]") {
+  village at(1h);
+  std::stop_source stop;
+  std::future<failure> asked = at.pull("slow:0", 4, stop.get_token());
+  at.await_asked("slow:0");
+  CHECK(is_under_way(asked));
+  stop.request_stop();
+  CHECK(result(asked).code == errc::cancelled);
+  // One that is too late to be asked, too; the link is as good as before.
+  CHECK(result(at.pull("slow:0", 4, stop.get_token())).code == errc::cancelled);
+  std::future<failure> other = at.pull("slow:0");
+  at.await_asked("slow:0");
+  at.give("slow:0");
+  CHECK_FALSE(result(other).failed());
 }

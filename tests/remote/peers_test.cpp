@@ -64,14 +64,15 @@ private:
 
 std::future<failure> pull(peers& from, const std::string& address, const tensor& blob) {
   auto ended = std::make_shared<std::promise<failure>>();
-  from.try_pull(address, the_key, blob, [ended](const failure& why) { ended->set_value(why); });
+  from.try_pull(address,
+                {.key = the_key, .blob = blob, .done = [ended](const failure& why) { ended->set_value(why); }});
   return ended->get_future();
 }
 
 /// The same for what nothing else has.
 std::future<failure> pull_kept(peers& from, const tensor& blob) {
   auto ended = std::make_shared<std::promise<failure>>();
-  from.pull("there:1", the_key, blob, [ended](const failure& why) { ended->set_value(why); });
+  from.pull("there:1", {.key = the_key, .blob = blob, .done = [ended](const failure& why) { ended->set_value(why); }});
   return ended->get_future();
 }
 

@@ -1,6 +1,7 @@
 // What hosts and ways are made of (virtual_network.hpp). One mutex guards all of it.
 #pragma once
 
+#include "universe/lying_host.hpp"
 #include "universe/virtual_network.hpp"
 
 #include <array>
@@ -77,6 +78,7 @@ struct virtual_internet::state : std::enable_shared_from_this<virtual_internet::
   std::map<std::pair<std::string, std::string>, known_way> ways;
   std::map<std::string, place_ptr> listening; // by host
   std::map<uint64_t, std::weak_ptr<cable>> cables;
+  std::map<std::string, lying_host> liars; // by host
   uint64_t last = 0;
   std::map<std::string, uint64_t> frames_come; // by host
   std::condition_variable frame_came;
@@ -97,6 +99,9 @@ struct virtual_internet::state : std::enable_shared_from_this<virtual_internet::
   }
   const known_way& way_to(const direction& d) { return ways[{d.from_host, d.to_host}]; }
   void send(cable& over, size_t from, frame f);
+  void put_on_way(cable& over, direction& d, frame f);
+  /// Returns what a host says in a call, or as its answer.
+  frame said_by(const std::string& host, frame sound);
   void close(cable& over, size_t by);
   void close_locked(cable& over, size_t by);
   void cut(cable& over, const std::string& why);

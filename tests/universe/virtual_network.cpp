@@ -56,7 +56,7 @@ actors::opened_link virtual_internet::state::connect(const place_ptr& from, cons
   }
   const auto c = std::make_shared<call>();
   c->over = lay(from, found->second);
-  c->hello = std::move(hello);
+  c->hello = said_by(from->host, std::move(hello));
   c->arrival = clock::now() + ways[{from->host, host}].how.delay;
   found->second->calls.push_back(c);
   found->second->called.notify_all();
@@ -118,7 +118,7 @@ void virtual_internet::state::answer(const place_ptr& p, call& c, std::unique_lo
   if (!refusal.empty())
     p->cables.erase(c.over->number);
   c.answered = true;
-  c.welcome = std::move(welcome);
+  c.welcome = said_by(p->host, std::move(welcome));
   c.refusal = refusal;
   c.answer_arrival = clock::now() + way_to(c.over->to[0]).how.delay;
   if (c.over->to[0].to)
@@ -201,6 +201,11 @@ void virtual_internet::kill(const std::string& host) {
   }
   state_->wake_all();
   state_->cut_all([&](const auto& x, const auto& y) { return x == host || y == host; }, "the connection was reset");
+}
+
+void virtual_internet::let_lie(const std::string& host, uint64_t seed, story& tale) {
+  const std::lock_guard lock(state_->mutex);
+  state_->liars.try_emplace(host, seed, tale);
 }
 
 void virtual_internet::await_frames(const std::string& host, uint64_t count, std::chrono::milliseconds limit) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "actors/network.hpp"
+#include "universe/story.hpp"
 
 #include <functional>
 #include <map>
@@ -38,6 +39,8 @@ public:
   /// Ends all links of a host and refuses all calls to it, as if its process were gone. What its network still does
   /// has no effect.
   void kill(const std::string& host);
+  /// From now on, what a host sends is what `lying_host` makes of it.
+  void let_lie(const std::string& host, uint64_t seed, story& tale);
   /// Waits until as many more frames have come to a host, and no longer than `limit`.
   void await_frames(const std::string& host, uint64_t count, std::chrono::milliseconds limit);
 

@@ -24,6 +24,7 @@ world_rules rules_of(uint64_t seed) {
   rules.memory = below(r, 4) == 0 ? 20'000 + static_cast<int64_t>(below(r, 300'000)) : 0;
   rules.full_disk_chance = below(r, 4) == 0 ? 0.3 : 0;
   rules.is_busy = below(r, 4) > 0;
+  rules.lies = std::array{liar::none, liar::none, liar::guest, liar::worker}[below(r, 4)];
   return rules;
 }
 
@@ -42,16 +43,19 @@ world::world(const world_rules& rules, story& tale)
   mend_all(); // opens the workers
   for (home& at : homes_)
     at.lives = std::make_unique<engine>(open_engine(at.name, rules_.home_devices));
+  let_in_liar();
   tale_.tell("{} homes with {} devices each, {} workers, {} callers{}{}{}", homes_.size(), rules_.home_devices,
              sites_.size(), rules_.callers, rules_.failing_devices ? ", devices that fail" : "",
              rules_.memory > 0 ? fmt::format(", {} bytes a device", rules_.memory) : "",
              rules_.full_disk_chance > 0 ? ", full disks" : "");
 }
 
-engine world::open_engine(const std::string& name, size_t devices) {
+engine world::open_engine(const std::string& name, size_t devices, const std::vector<std::string>& more_hosts) {
   engine_options options{.devices = {}, .credentials = {.insecure = true}, .device_timeout = rules_.device_timeout};
   for (const site& worker : sites_)
     options.hosts.push_back(fmt::format("{0}={0}:1", worker.name));
+  for (const std::string& other : more_hosts)
+    options.hosts.push_back(fmt::format("{0}={0}:1", other));
   engine_hooks hooks{.make_network = [this, name](const host_credentials&) { return internet_.join(name); }};
   for (size_t d = 0; d < devices; ++d) {
     const std::string own = fmt::format("h{}", d);
@@ -64,6 +68,22 @@ engine world::open_engine(const std::string& name, size_t devices) {
 
 engine world::open_guest(const std::string& name) {
   return open_engine(name, 1);
+}
+
+/// From when its engine is open, a guest lies or a worker lies to it.
+void world::let_in_liar() {
+  if (rules_.lies == liar::none)
+    return;
+  const std::string guest = "guest";
+  const bool is_worker = rules_.lies == liar::worker;
+  tale_.tell("{} lies", is_worker ? liar_.name : guest);
+  if (is_worker) {
+    liar_.weights = folder_ / liar_.name;
+    open_worker(liar_);
+  }
+  misled_ =
+      std::make_unique<engine>(open_engine(guest, 1, is_worker ? std::vector{liar_.name} : std::vector<std::string>()));
+  internet_.let_lie(is_worker ? liar_.name : guest, rules_.seed + 2, tale_);
 }
 
 world::~world() {
@@ -117,7 +137,9 @@ void world::open_worker(site& at) {
 void world::play() {
   std::vector<std::thread> callers;
   for (size_t c = 0; c < rules_.callers; ++c)
-    callers.emplace_back([this, c] { call_models(*this, c); });
+    callers.emplace_back([this, c] { call_models(*this, *homes_[c % homes_.size()].lives, c, false); });
+  if (misled_)
+    callers.emplace_back([this] { call_models(*this, *misled_, rules_.callers, true); });
   make_troubles();
   for (std::thread& t : callers)
     t.join();
@@ -126,6 +148,7 @@ void world::play() {
   check_devices_are_back();
   for (home& at : homes_)
     at.lives = nullptr;
+  misled_ = nullptr;
   for (const auto& latch : latches_)
     latch->release();
   check_nothing_is_left();
@@ -133,6 +156,7 @@ void world::play() {
     at.worker = nullptr;
     at.await_end();
   }
+  liar_.worker = nullptr;
 }
 
 } // namespace troupe::universe

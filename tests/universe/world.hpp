@@ -19,6 +19,13 @@ namespace troupe::universe {
 
 using test::random_source;
 
+/// Which member of a cluster lies: its frames are not what its program sends (lying_host.hpp).
+enum class liar : uint8_t {
+  none,
+  guest, // an engine of its own, with a caller
+  worker // one of its own, which that guest has beside the other workers
+};
+
 /// What a seed decides about a cluster, before anything happens.
 struct world_rules {
   uint64_t seed = 0;
@@ -31,6 +38,7 @@ struct world_rules {
   double full_disk_chance = 0;  // of a weight's file
   bool is_busy = false;         // ways and devices are slow, so that much is in flight
   std::chrono::milliseconds device_timeout{2000};
+  liar lies = liar::none;
 };
 
 /// A number among the rules, with its least value.
@@ -93,13 +101,13 @@ public:
   // -- for callers
   /// Opens an engine with one device and all workers, on a host of that name. Throws as `engine` does.
   engine open_guest(const std::string& name);
-  engine& engine_of(size_t caller) { return *homes_[caller % homes_.size()].lives; }
   story& tale() { return tale_; }
   const world_rules& rules() const { return rules_; }
   const excuses& excused() const { return excuses_; }
 
 private:
-  engine open_engine(const std::string& name, size_t devices);
+  engine open_engine(const std::string& name, size_t devices, const std::vector<std::string>& more_hosts = {});
+  void let_in_liar();
   void open_worker(site& at);
   static device_factory device_of(const std::string& name, const fault_script& script);
   fault_script script_of(bool may_fail);
@@ -130,12 +138,15 @@ private:
   virtual_internet internet_;
   std::vector<site> sites_;
   std::vector<home> homes_;
+  site liar_{.name = "liar"};
+  std::unique_ptr<engine> misled_; // the guest that lies, or that has a worker that does
   excuses excuses_;
   size_t joined_ = 0; // devices, so far
   std::vector<std::shared_ptr<hang_latch>> latches_;
 };
 
-/// A caller's thread: runs models of all kinds, and accuses the world of each answer that is wrong.
-void call_models(world& w, size_t number);
+/// A caller's thread: runs models of all kinds, and accuses the world of each answer that is wrong. `is_misled`: the
+/// engine lies, or has a worker that does; any answer will do, but there must be one.
+void call_models(world& w, engine& with, size_t number, bool is_misled);
 
 } // namespace troupe::universe
