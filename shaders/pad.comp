@@ -41,7 +41,7 @@ void main() {
   const uint index = flat_group() * 256u + gl_LocalInvocationID.x;
   if (index >= count)
     return;
-  uint rest = index, f = 0u;
+  uint rest = index, f = base;
   bool filled = false;
   for (uint i = 0u; i < rank; ++i) {
     const uint size = uint(axes[i].x), next = rest / size;

@@ -8,4 +8,4 @@ PARAMETERS(grid_sample) {
 };
 
 CONSTANT grid_nearest = 0, grid_linear = 1, grid_cubic = 2;
-CONSTANT grid_zeros = 0, grid_border = 1, grid_reflection = 2;
+CONSTANT grid_zeros = 0, grid_border = 1, grid_reflection = 2, grid_border_taps = 3;

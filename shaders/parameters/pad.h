@@ -6,7 +6,9 @@ PARAMETERS(pad) {
   uint rank;
   uint mode;
   uint fill_given; // 1: in `fill`, 0: in fill_low and fill_high
-  uint fill_low, fill_high, unused0, unused1;
+  uint fill_low, fill_high;
+  uint base; // of what cropping leaves, where that is repeated
+  uint unused;
   ivec4 axes[14]; // size of the output, elements put in front, size of the input, its step
 };
 

@@ -13,7 +13,8 @@ static_assert(shader::is(sample_mode::nearest, shader::grid_nearest) &&
               shader::is(sample_mode::cubic, shader::grid_cubic) &&
               shader::is(sample_padding::zeros, shader::grid_zeros) &&
               shader::is(sample_padding::border, shader::grid_border) &&
-              shader::is(sample_padding::reflection, shader::grid_reflection));
+              shader::is(sample_padding::reflection, shader::grid_reflection) &&
+              shader::is(sample_padding::border_taps, shader::grid_border_taps));
 
 launch_lists grid_sample_launches(const gpu_call& call) {
   const operand &x = call.inputs.at(0), &grid = call.inputs.at(1), &y = call.outputs.at(0);

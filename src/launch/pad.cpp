@@ -36,6 +36,14 @@ std::vector<pad_axis> axes_of(const shape& in, const shape& out, const padding& 
   return axes;
 }
 
+/// Leaves what cropping leaves of an axis, since `wrap` repeats that; returns the elements in front of it.
+int64_t crop(pad_axis& a) {
+  const int64_t first = std::max<int64_t>(0, -a.before), last = std::max<int64_t>(0, a.in + a.before - a.out);
+  a.in -= first + last;
+  a.before += first;
+  return first * a.step;
+}
+
 bool is_in_range(const pad_axis& a) {
   constexpr int64_t limit = int64_t{1} << 29; // the shader counts in signed words and doubles them
   return a.out < limit && a.in < limit && a.before < limit && a.before > -limit;
@@ -45,14 +53,19 @@ launch_lists pad_launches(const gpu_call& call) {
   const operand &in = call.inputs[0], &out = call.outputs[0];
   dry_call dry(call);
   const padding p = padding_of(dry.context());
-  const std::vector<pad_axis> axes = axes_of(in.dims, out.dims, p);
+  std::vector<pad_axis> axes = axes_of(in.dims, out.dims, p);
+  int64_t base = 0;
+  if (p.mode == pad_mode::wrap)
+    for (pad_axis& a : axes)
+      base += crop(a);
   const auto variant = movement_variant(in.type, call.gpu);
   const bool given = call.has_input(2);
   if (!variant || axes.size() > max_copy_axes || !std::all_of(axes.begin(), axes.end(), is_in_range))
     return {};
   if (given && (call.inputs[2].type != in.type || call.inputs[2].size() != 1))
     return {};
-  if (p.mode != pad_mode::constant && in.size() == 0 && out.size() > 0)
+  const bool is_empty = in.size() == 0 || std::ranges::any_of(axes, [](const pad_axis& a) { return a.in <= 0; });
+  if (p.mode != pad_mode::constant && is_empty && out.size() > 0)
     fail(errc::invalid_input, "Pad cannot repeat elements of an empty dim");
   launch_builder b(call, "pad");
   launch& l =
@@ -67,7 +80,8 @@ launch_lists pad_launches(const gpu_call& call) {
                     .mode = static_cast<uint32_t>(p.mode),
                     .fill_given = given,
                     .fill_low = fill[0],
-                    .fill_high = fill[1]};
+                    .fill_high = fill[1],
+                    .base = base};
   for (size_t i = 0; i < axes.size(); ++i)
     block.axes[i] = {axes[i].out, axes[i].before, axes[i].in, axes[i].step};
   l.params = words_of(block);

@@ -65,9 +65,7 @@ call_attributes graph_builder::bind_attributes(const name_scope& s, const onnx::
       fail(errc::unsupported, "attribute {}: graphs cannot be given to a function", in_quotes(a.name()));
     bound[a.name()] = actual;
   }
-  for (const auto& required : f.proto->attribute())
-    if (!bound.count(required))
-      fail(errc::invalid_model, "the function needs an attribute {}", in_quotes(required));
+  // One that the call leaves out is left out of the calls in the function, too: their operators' defaults hold.
   return bound;
 }
 

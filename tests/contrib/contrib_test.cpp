@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/peer_cases.hpp"
+#include "support/run_graph.hpp"
 #include "support/thrown.hpp"
 
 #include <algorithm>
@@ -66,6 +67,16 @@ TEST_CASE("GroupQueryAttention normalises queries and keys head by head before i
   const auto want = evaluate(*op("com.microsoft", "GroupQueryAttention"), heads, inputs, 3);
   for (size_t i = 0; i < 3; ++i)
     CHECK(to_double(got[i].view()) == to_double(want[i].view()));
+}
+
+TEST_CASE("GroupQueryAttention takes a packed projection whose width has a name", "[ops][contrib]") {
+  graph_builder b;
+  const value_id packed = b.input("packed", {1, 2, dim::symbol("width")}),
+                 lengths = b.input("lengths", {1}, dtype::int32), total = b.input("total", {}, dtype::int32);
+  b.output(b.call("GroupQueryAttention", {packed, no_value, no_value, no_value, no_value, lengths, total}, {"y"},
+                  attrs_of({{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}}), "com.microsoft")[0]);
+  check_fusion(
+      b.g, {ramp({1, 2, 64}, 0.25f), tensor::of<int32_t>({1}, std::vector<int32_t>{1}), tensor::scalar<int32_t>(2)});
 }
 
 // ONNX Runtime's own results are wrong then.

@@ -37,7 +37,7 @@ export const cases = {
   GatherND: [
     gathered('elements', [3, 4], [[0, 1], [2, 3]]), gathered('rows', [3, 4], [[2], [0], [2]]), gathered('int32', [2, 3, 4], [[1, 2]], 'int32'), gathered('whole elements', [2, 3, 4], [[1, 2, 3], [0, 0, 0]]), gathered('slices', [4, 2, 2], [[3], [1]]),
   ],
-  GridSample: [sample('plain', {}), sample('nearest', { mode: 'nearest' }), sample('bicubic', { mode: 'bicubic' }), sample('border', { padding_mode: 'border' }), sample('reflection, corners', { padding_mode: 'reflection', align_corners: 1 }), sample('bicubic, corners', { mode: 'bicubic', align_corners: 1 }), sample('float16', { padding_mode: 'border' }, 'float16')],
+  GridSample: [sample('plain', {}), sample('nearest', { mode: 'nearest' }), sample('bicubic', { mode: 'bicubic' }), sample('border', { padding_mode: 'border' }), sample('reflection, corners', { padding_mode: 'reflection', align_corners: 1 }), sample('bicubic, corners', { mode: 'bicubic', align_corners: 1 }), sample('bicubic, border', { mode: 'bicubic', padding_mode: 'border' }), sample('float16', { padding_mode: 'border' }, 'float16')],
   Inverse: [
     unary('a matrix', () => regular([4, 4])), unary('a batch', () => regular([2, 3, 3, 3])), unary('one number', () => regular([1, 1])), unary('float64', () => regular([5, 5], 'float64')), unary('float16', () => regular([2, 3, 3], 'float16')), unary('rows to swap', () => tensor('float32', [2, 2], [0, 2, 1, 3])),
   ],

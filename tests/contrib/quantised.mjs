@@ -80,6 +80,7 @@ export const cases = {
     pool('plain', [1, 2, 5, 6], { kernel_shape: [2, 3] }), pool('strides and pads', [2, 3, 7, 5], { kernel_shape: [3, 3], strides: [2, 1], pads: [1, 1, 1, 1] }),
     pool('pads counted', [1, 3, 5, 5], { kernel_shape: [3, 3], pads: [1, 0, 1, 2], count_include_pad: 1 }), pool('channels last', [1, 5, 6, 3], { kernel_shape: [2, 2], channels_last: 1 }),
     pool('int8, no zero points', [1, 2, 4, 4], { kernel_shape: [2, 2] }, { type: 'int8', zeros: false }), pool('ceiling', [1, 1, 5, 5], { kernel_shape: [2, 2], strides: [2, 2], ceil_mode: 1 }),
+    pool('ceiling, pads counted', [1, 2, 5, 6], { kernel_shape: [3, 3], strides: [3, 2], pads: [1, 0, 1, 1], ceil_mode: 1, count_include_pad: 1 }),
     pool('padded alike', [1, 1, 5, 6], { kernel_shape: [2, 3], auto_pad: 'SAME_UPPER' }), pool('one axis', [2, 3, 9], { kernel_shape: [3] }),
     () => ({ what: 'halves', attrs: { kernel_shape: [2, 2] }, inputs: [bytes('uint8', [1, 2, 8, 9]), scalar('float32', 0.5), scalar('uint8', 128), scalar('float32', 1), scalar('uint8', 127)] }),
   ],

@@ -83,8 +83,8 @@ TEST_CASE("attributes of a call reach the function's nodes", "[loader]") {
     slope->set_f(0.25f);
     CHECK(load(m).nodes[0].attrs.real("alpha") == 0.25f);
   }
-  SECTION("missing") {
-    CHECK_THAT(error_of([&] { load(m); }), Contains("needs an attribute 'slope'"));
+  SECTION("left out: the call in the function has none") {
+    CHECK_FALSE(load(m).nodes[0].attrs.has("alpha"));
   }
   SECTION("of another type") {
     auto* slope = m.mutable_graph()->mutable_node(0)->add_attribute();

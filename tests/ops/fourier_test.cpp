@@ -1,5 +1,6 @@
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
+#include "support/run_graph.hpp"
 
 #include <complex>
 #include <numbers>
@@ -158,4 +159,21 @@ TEST_CASE("Transforms that cannot be are refused", "[ops][fourier][E5]") {
   CHECK_THROWS_WITH(run_op("STFT", 17, {}, {signal, four, {}, tensor::scalar(int64_t{9})}),
                     Contains("shorter than a frame"));
   CHECK_THROWS_WITH(run_op("STFT", 17, {}, {ramp({1, 8, 2}), four, {}, four}), Contains("onesided"));
+}
+
+TEST_CASE("Whether numbers are complex may be known when they come", "[ops][fourier]") {
+  test::graph_builder b;
+  const value_id x = b.input("x", {1, 16, dim::symbol("parts")});
+  const value_id spectrum = b.inferred("DFT", {x});
+  const value_id frames =
+      b.inferred("STFT", {x, b.integer(4), no_value, b.integer(8)}, attrs_of({{"onesided", int64_t{0}}}));
+  CHECK(b.g.values[spectrum].dims->back().is(2));
+  CHECK(b.g.values[frames].dims->back().is(2));
+  for (const int64_t parts : {1, 2}) {
+    tensor signal(dtype::float32, {1, 16, parts});
+    for (int64_t i = 0; i < signal.size(); ++i)
+      signal.mutable_data<float>()[i] = static_cast<float>(i * 7 % 11);
+    const auto made = test::run_graph(*b.program({spectrum, frames}), {signal});
+    CHECK(elements(made[0]) == elements(run_op("DFT", 17, {}, {signal})[0]));
+  }
 }

@@ -32,6 +32,8 @@ TEST_CASE("Pad's modes agree with NumPy, negative pads crop", "[ops]") {
   CHECK(pad("edge", 1, 2) == std::vector<float>{0, 0, 1, 2, 3, 3, 3});
   CHECK(pad("reflect", 3, 5) == std::vector<float>{3, 2, 1, 0, 1, 2, 3, 2, 1, 0, 1, 2});
   CHECK(pad("wrap", 2, 5) == std::vector<float>{2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0});
+  CHECK(pad("wrap", -1, 4) == std::vector<float>{1, 2, 3, 1, 2, 3, 1});
+  CHECK(pad("wrap", 4, -2) == std::vector<float>{0, 1, 0, 1, 0, 1});
   CHECK(pad("constant", -1, -1) == std::vector<float>{1, 2});
   CHECK(pad("edge", -2, 1) == std::vector<float>{2, 3, 3});
   CHECK_THROWS_AS(pad("constant", -3, -2), error);

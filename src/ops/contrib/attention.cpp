@@ -35,11 +35,10 @@ grouped_operands::grouped_operands(expansion& e)
     return;
   const dim width = e.dims(q, 3)[2];
   const int64_t all = heads + 2 * kv_heads;
-  if (!width.is_constant() || width.constant() % all != 0)
+  if (width.is_constant() && width.constant() % all != 0)
     fail(errc::invalid_model, "{} elements are not those of {} heads", width.to_string(), all);
-  const int64_t size = width.constant() / all;
-  const value_id sizes = e.known({heads * size, kv_heads * size, kv_heads * size});
-  const auto parts = e.add_all("Split", {q, sizes}, 3, attributes_of({{"axis", int64_t{2}}}));
+  const dim size = floor_div(width, all);
+  const auto parts = split_last(e, q, {heads * size, kv_heads * size, kv_heads * size});
   q = parts[0];
   k = parts[1];
   v = parts[2];
@@ -152,8 +151,8 @@ std::vector<value_id> attend(expansion& e, attention_operands o, const attention
   return made;
 }
 
-std::vector<value_id> split_last(expansion& e, value_id v, const std::vector<int64_t>& sizes) {
-  return e.add_all("Split", {v, e.known(to_symbolic(sizes))}, sizes.size(), attributes_of({{"axis", int64_t{-1}}}));
+std::vector<value_id> split_last(expansion& e, value_id v, const symbolic_shape& sizes) {
+  return e.add_all("Split", {v, e.known(sizes)}, sizes.size(), attributes_of({{"axis", int64_t{-1}}}));
 }
 
 namespace {
@@ -176,7 +175,7 @@ void add_bias(expansion& e, attention_operands& o, size_t bias) {
     if (!kept)
       to.push_back(v);
   }
-  const auto parts = split_last(e, e.input(bias), sizes);
+  const auto parts = split_last(e, e.input(bias), to_symbolic(sizes));
   for (size_t i = 0; i < to.size(); ++i)
     *to[i] = e.add("Add", {*to[i], parts[i]});
 }
@@ -191,7 +190,7 @@ void attend_projection(expansion& e, value_id projection, size_t mask, size_t pa
   auto sizes = e.attrs().integers("qkv_hidden_sizes", {all / 3, all / 3, all / 3});
   if (sizes.size() != 3)
     fail(errc::invalid_model, "'qkv_hidden_sizes' has {} numbers instead of 3", sizes.size());
-  const auto parts = split_last(e, projection, sizes);
+  const auto parts = split_last(e, projection, to_symbolic(sizes));
   attention_operands o{parts[0], parts[1], parts[2]};
   if (e.has_input(past)) {
     const symbolic_shape d = e.dims(e.input(past), 5);

@@ -41,7 +41,7 @@ struct attention_operands {
 int64_t heads_of(const expansion& e);
 
 /// Returns parts of the last axis of one value (Q, K and V), which have these sizes.
-std::vector<value_id> split_last(expansion& e, value_id v, const std::vector<int64_t>& sizes);
+std::vector<value_id> split_last(expansion& e, value_id v, const symbolic_shape& sizes);
 
 /// Adds the parts of input `bias` to those operands that are projections.
 void add_bias(expansion& e, attention_operands& o, size_t bias);

@@ -53,9 +53,9 @@ private:
   }
 
   void unpack(const dim& width) {
-    if (!width.is_constant() || width.constant() % 3 != 0)
+    if (width.is_constant() && width.constant() % 3 != 0)
       fail(errc::invalid_model, "{} elements are not those of a query, a key and a value", width.to_string());
-    const int64_t size = width.constant() / 3;
+    const dim size = floor_div(width, 3);
     const auto parts = split_last(e_, o_.q, {size, size, size});
     o_.q = parts[0];
     o_.k = parts[1];

@@ -8,6 +8,7 @@
 //   UnfoldTensor: the windows of `size` elements along axis `dim`, one every `step`; a window's elements become the
 //     last axis
 #include "ops/expansion.hpp"
+#include "ops/onnx/grid_sample.hpp"
 #include "ops/strided_copy.hpp"
 
 namespace troupe {
@@ -30,6 +31,8 @@ void expand_grid_sample(expansion& e) {
     attrs.set("mode", std::string("linear"));
   else if (mode == "bicubic")
     attrs.set("mode", std::string("cubic"));
+  if (mode == "bicubic" && attrs.text("padding_mode", "zeros") == "border")
+    attrs.set("padding_mode", std::string(border_of_taps));
   e.set_output(0, e.add("GridSample", {e.input(0), e.input(1)}, std::move(attrs)));
 }
 

@@ -16,6 +16,7 @@
 //     quantised once, over all steps, the state at each step
 //   QuantizeLinear divides in float32
 #include "ops/expansion.hpp"
+#include "ops/window.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -118,6 +119,25 @@ value_id move_channels(expansion& e, value_id v, bool to_second) {
   return e.transpose(v, std::move(order));
 }
 
+/// Returns `x` with the padding around it that windows of a pool cover, and takes that from the pool's attributes.
+value_id padded_for(expansion& e, value_id x, attributes& pool) {
+  const symbolic_shape dims = e.dims(x);
+  const window_spec window = parse_window(pool, pool.integers("kernel_shape"));
+  if (window.mode != auto_pad::notset || dims.size() != window.rank() + 2)
+    return x;
+  symbolic_shape before(dims.size(), 0), after = before;
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    const dim& in = dims[axis + 2];
+    before[axis + 2] = window.pads[axis];
+    after[axis + 2] = (window_output(window, axis, in) - 1) * dim(window.strides[axis]) + dim(window.extent(axis)) -
+                      in - dim(window.pads[axis]);
+  }
+  before.insert(before.end(), after.begin(), after.end());
+  pool.erase("pads");
+  pool.erase("ceil_mode");
+  return e.add("Pad", {x, e.known(before)});
+}
+
 void expand_average_pool(expansion& e) {
   const bool last = e.attrs().integer("channels_last", 0) != 0;
   attributes own = e.attrs();
@@ -125,6 +145,9 @@ void expand_average_pool(expansion& e) {
   value_id x = real_operand(e, 0);
   if (last)
     x = move_channels(e, x, true);
+  // ONNX Runtime divides by the whole kernel, even where that reaches beyond the padding; ai.onnx's AveragePool does not.
+  if (own.integer("count_include_pad", 0) != 0 && own.integer("ceil_mode", 0) != 0)
+    x = padded_for(e, x, own);
   const value_id y = e.add("Div", {e.add("AveragePool", {x}, std::move(own)), e.input(3)});
   set_rounded_sum(e, last ? move_channels(e, y, false) : y, 4, e.type(e.input(0)));
 }

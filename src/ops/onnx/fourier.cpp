@@ -101,7 +101,7 @@ private:
 };
 
 void require_complex(const dim& last) {
-  if (!last.is_constant() || (last.constant() != 1 && last.constant() != 2))
+  if (last.is_constant() && last.constant() != 1 && last.constant() != 2)
     fail(errc::invalid_model, "the last dim is {}; 1 (real) or 2 (complex) is needed", to_string(symbolic_shape{last}));
 }
 
@@ -137,7 +137,7 @@ void infer_dft(infer_context& c, int64_t axis) {
   const size_t at = normalize_axis(axis, dims.size());
   if (at + 1 == dims.size())
     fail(errc::invalid_model, "axis {} is that of the complex numbers", axis);
-  if (o.onesided && o.inverse == (dims.back().constant() == 1))
+  if (o.onesided && dims.back().is_constant() && o.inverse == dims.back().is(1))
     fail(errc::invalid_model, "a {} transform that is onesided has {} numbers, not {}",
          o.inverse ? "backward" : "forward", o.inverse ? "complex" : "real", o.inverse ? "real" : "complex");
   const auto known = c.has_input(1) ? std::optional(c.require_known(1)) : std::nullopt;

@@ -39,6 +39,8 @@ sampling parse_sampling(const attributes& attrs) {
     s.padding = sample_padding::border;
   else if (padding == "reflection")
     s.padding = sample_padding::reflection;
+  else if (padding == border_of_taps)
+    s.padding = sample_padding::border_taps;
   else
     fail(errc::invalid_model, "attribute 'padding_mode' is '{}', not zeros, border or reflection", padding);
   return s;
@@ -92,7 +94,8 @@ int64_t inside(int64_t i, int64_t size, const sampling& s) {
     return i;
   switch (s.padding) {
     case sample_padding::zeros: return -1;
-    case sample_padding::border: return std::clamp<int64_t>(i, 0, size - 1);
+    case sample_padding::border:
+    case sample_padding::border_taps: return std::clamp<int64_t>(i, 0, size - 1);
     case sample_padding::reflection: {
       const double end = static_cast<double>(size) - 1, half = s.align_corners ? 0 : 0.5;
       return std::clamp<int64_t>(std::llround(reflected(static_cast<double>(i), -half, end + half)), 0, size - 1);

@@ -68,18 +68,19 @@ int64_t modulo(int64_t a, int64_t b) {
   return (a % b + b) % b;
 }
 
-/// The element of a dim `d` that position `j` shows; -1 for the fill value.
-int64_t source(pad_mode mode, int64_t j, int64_t d) {
+/// The element of a dim `d` that position `j` shows; -1 for the fill value. `first` and `end`: what cropping leaves of
+/// the dim, which is what `wrap` repeats, as ONNX Runtime does.
+int64_t source(pad_mode mode, int64_t j, int64_t d, int64_t first, int64_t end) {
   if (j >= 0 && j < d)
     return j;
   if (mode == pad_mode::constant)
     return -1;
-  if (d == 0)
+  if (d == 0 || (mode == pad_mode::wrap && first >= end))
     fail(errc::invalid_input, "Pad cannot repeat elements of an empty dim");
   if (mode == pad_mode::edge)
     return j < 0 ? 0 : d - 1;
   if (mode == pad_mode::wrap)
-    return modulo(j, d);
+    return first + modulo(j - first, end - first);
   if (d == 1)
     return 0;
   const int64_t k = modulo(j, 2 * (d - 1));
@@ -92,8 +93,10 @@ std::vector<std::vector<int64_t>> offsets_of(kernel_context& c, const padding& p
   std::vector<std::vector<int64_t>> tables;
   for (size_t i = 0; i < p.before.size(); ++i) {
     auto& offsets = tables.emplace_back();
-    for (int64_t j = 0; j < c.output(0).dims[i]; ++j) {
-      const int64_t from = source(p.mode, j - p.before[i], c.input(0).dims[i]);
+    const int64_t in = c.input(0).dims[i], out = c.output(0).dims[i], after = out - in - p.before[i];
+    const int64_t first = std::max<int64_t>(0, -p.before[i]), end = in - std::max<int64_t>(0, -after);
+    for (int64_t j = 0; j < out; ++j) {
+      const int64_t from = source(p.mode, j - p.before[i], in, first, end);
       offsets.push_back(from < 0 ? -1 : from * strides[i]);
     }
   }

@@ -75,7 +75,7 @@ void cosine_window(kernel_context& c) {
     parallel_for(size, 4096, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(m);
-        const double value = size == 1 ? 1 : Window.a0 - Window.a1 * std::cos(angle) + Window.a2 * std::cos(2 * angle);
+        const double value = m == 0 ? 1 : Window.a0 - Window.a1 * std::cos(angle) + Window.a2 * std::cos(2 * angle);
         out.as<T>()[i] = spectral_element<T>(value);
       }
     });

@@ -231,10 +231,26 @@ private:
         if (!dims || !(option.bounds.back() * place->unit == dims->at(place->axis)))
           return false;
       }
+    for (size_t i = 0; i < call.inputs.size(); ++i)
+      if (!is_as_long(call, option, i, nonnegative))
+        return false;
     for (dim& d : nonnegative)
       if (std::ranges::find(made_.nonnegative, d) == made_.nonnegative.end())
         made_.nonnegative.push_back(std::move(d));
     return true;
+  }
+
+  /// Returns whether an operand is as long as the axis that it is cut along: one that is broadcast may have 1 there. If
+  /// only the binding tells, that is noted.
+  bool is_as_long(const node& call, const cut_option& option, size_t i, std::vector<dim>& nonnegative) const {
+    const auto& place = option.axis.inputs[i];
+    if (!place || call.inputs[i] == no_value || (option.axis.kind == axis_kind::windowed && i == 0))
+      return true;
+    const dim missing = g_.values[call.inputs[i]].dims->at(place->axis) - option.bounds.back() * place->unit;
+    if (missing.is_constant())
+      return missing.is(0);
+    nonnegative.push_back(missing);
+    return !missing.depends_on_data();
   }
 
   /// Returns whether device `i` can have what its part of the result needs of a windowed operand.

@@ -189,6 +189,20 @@ TEST_CASE("a plan that is split says when it does not hold", "[plan][split]") {
   test::verify_memory(*bind_segment(p, 0, {{"length", 200}}));
 }
 
+TEST_CASE("an operand whose dim may turn out to be 1 is not cut there", "[plan][split]") {
+  graph_builder b;
+  const auto rows = [&](const char* name) { return b.input(name, {dim::symbol(name), 64}); };
+  const auto g = b.program({b.op("Pow", {rows("N"), rows("M")})});
+  plan_options options = by_split;
+  options.split_along = 0;
+  options.expected = {{"N", 64}, {"M", 64}};
+  const auto p = make_plan(g, cpus(2), options);
+  REQUIRE(p->split);
+  CHECK(is_for(*p, {{"N", 64}, {"M", 64}}));
+  CHECK_FALSE(is_for(*p, {{"N", 64}, {"M", 1}}));
+  CHECK_FALSE(is_for(*p, {{"N", 1}, {"M", 64}}));
+}
+
 TEST_CASE("a split plan is made again from its JSON form", "[plan][split]") {
   plan_options options = by_split;
   options.split_along = 1;
