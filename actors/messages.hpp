@@ -25,7 +25,6 @@ namespace troupe::actors {
 struct device_handle;
 
 // -- coordinator, host → device_actor
-// --------------------------------------------------------------------------------------
 
 /// Sent by the host once, first, after the spawn: opens the device. Answered with `device_opened`.
 struct open_device {};
@@ -50,7 +49,6 @@ struct tensor_put {
 struct query_stats {};
 
 // -- engine → coordinator
-// --------------------------------------------------------------------------------------------------
 
 /// Sent by the engine to every living session if a device joins, to all in the same order. Not answered.
 struct device_joined {
@@ -127,7 +125,6 @@ struct stream_query_message {
 struct tick {};
 
 // -- interfaces
-// ------------------------------------------------------------------------------------------------------------
 
 using device_ref =
     caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,

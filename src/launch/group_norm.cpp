@@ -71,8 +71,7 @@ void add_phases(launch_builder& b, const slice_norm& s, int64_t parts, const Add
   add(shader::normalization_result, b.out(0), moments);
 }
 
-// ---- slices that are contiguous, or not (shaders/normalization.comp)
-// ------------------------------------------------------
+// -- slices that are contiguous, or not (shaders/normalization.comp)
 
 /// How slices are cut into parts, each a team's.
 struct slice_parts {
@@ -118,8 +117,7 @@ std::optional<launch_list> by_teams(const gpu_call& call, const slice_norm& s, c
   return b.finish();
 }
 
-// ---- channels last (shaders/group_norm.comp)
-// ------------------------------------------------------------------------------
+// -- channels last (shaders/group_norm.comp)
 
 /// What a workgroup has: `lanes` pixels at a time, and of each the channels of `groups` slices.
 struct pixel_block {

@@ -44,8 +44,7 @@ float decode(const format& f, uint8_t bits) {
   return sign * std::ldexp(static_cast<float>(significand), power);
 }
 
-// ---- float8e8m0: the exponent of a float32
-// -----------------------------------------------------------------------------
+// -- float8e8m0: the exponent of a float32
 
 constexpr uint8_t scale_nan = 0xff, largest_scale = 0xfe;
 
@@ -68,8 +67,7 @@ uint8_t encode_scale(float value, const small_float_rule& rule) {
   return static_cast<uint8_t>(exponent + (up ? 1 : 0));
 }
 
-// ---- all types
-// ---------------------------------------------------------------------------------------------------------
+// -- all types
 
 using decode_table = std::array<float, 256>;
 

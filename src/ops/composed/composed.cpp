@@ -24,8 +24,7 @@ void check_stated_dims(const std::vector<dim>& dims, const char* what) {
       fail(errc::invalid_model, "{} {} has a negative dim", what, to_string(dims));
 }
 
-// ---- AffineGrid
-// --------------------------------------------------------------------------------------------------------
+// -- AffineGrid
 
 /// Returns the places of `count` pixels in [−1, 1].
 value_id grid_places(expansion& e, dtype type, const dim& count, bool align_corners) {
@@ -63,8 +62,7 @@ void expand_affine_grid(expansion& e) {
   e.set_output(0, e.cast(grid, type));
 }
 
-// ---- CausalConvWithState
-// -----------------------------------------------------------------------------------------------
+// -- CausalConvWithState
 
 value_id activate_causal_conv(expansion& e, value_id y) {
   const std::string activation = e.attrs().text("activation", "none");
@@ -100,8 +98,7 @@ void expand_causal_conv(expansion& e) {
     e.set_output(1, e.add("Slice", {both, e.known({in[2]}), e.known({in[2] + dim(kept)}), e.known({2})}));
 }
 
-// ---- CenterCropPad
-// -----------------------------------------------------------------------------------------------------
+// -- CenterCropPad
 
 /// One Pad, whose pads are negative where it crops.
 void expand_center_crop_pad(expansion& e) {
@@ -123,16 +120,14 @@ void expand_center_crop_pad(expansion& e) {
   e.set_output(0, e.add("Pad", {e.input(0), e.known(pads)}));
 }
 
-// ---- SwiGLU
-// ------------------------------------------------------------------------------------------------------------
+// -- SwiGLU
 
 void expand_swiglu(expansion& e) {
   const value_id gate = e.add("Swish", {e.input(0)}, attributes_of({{"alpha", e.attrs().real("alpha", 1)}}));
   e.set_output(0, e.add("Mul", {gate, e.input(1)}));
 }
 
-// ---- rows
-// --------------------------------------------------------------------------------------------------------------
+// -- rows
 
 constexpr auto composed_rows = std::to_array<op_def>({
     composition_row("AffineGrid", 20, expand_affine_grid,

@@ -23,8 +23,7 @@
 namespace troupe {
 namespace {
 
-// ---- attributes
-// --------------------------------------------------------------------------------------------------------
+// -- attributes
 
 enum class expert_activation : uint8_t { relu, gelu, silu, swiglu, identity };
 
@@ -85,8 +84,7 @@ constexpr size_t router_weights_input = 14; // of QMoE
 constexpr std::array<layer_places, 3> real_layers{{{2, none, 3, none}, {4, none, 5, none}, {6, none, 7, none}}};
 constexpr std::array<layer_places, 3> code_layers{{{2, 3, 4, 11}, {5, 6, 7, 12}, {8, 9, 10, 13}}};
 
-// ---- layers
-// ------------------------------------------------------------------------------------------------------------
+// -- layers
 
 /// One layer of all experts: weights [experts, results, operands].
 class expert_layer {
@@ -199,8 +197,7 @@ void apply(const expert_layer& layer, int64_t expert, const std::vector<float>& 
   });
 }
 
-// ---- experts
-// -----------------------------------------------------------------------------------------------------------
+// -- experts
 
 float silu(float x, float alpha = 1) {
   return x / (1 + std::exp(-alpha * x));
@@ -285,8 +282,7 @@ std::vector<std::vector<routed>> route(const mixture_rule& rule, const routing& 
   return work;
 }
 
-// ---- operators
-// ---------------------------------------------------------------------------------------------------------
+// -- operators
 
 template <const std::array<layer_places, 3>& Layers>
 constexpr bool is_coded = Layers[0].scales != none;

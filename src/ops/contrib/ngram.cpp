@@ -56,8 +56,7 @@ void repeat_block(kernel_context& c) {
   }
 }
 
-// ---- BifurcationDetector
-// -----------------------------------------------------------------------------------------------
+// -- BifurcationDetector
 
 constexpr size_t bifurcation_current = 1, bifurcation_place = 2, bifurcation_predicted = 3;
 

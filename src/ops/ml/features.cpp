@@ -21,8 +21,7 @@
 namespace troupe {
 namespace {
 
-// ---- ArrayFeatureExtractor
-// ---------------------------------------------------------------------------------------------
+// -- ArrayFeatureExtractor
 
 void expand_extractor(expansion& e) {
   const symbolic_shape x = e.dims(e.input(0));
@@ -33,8 +32,7 @@ void expand_extractor(expansion& e) {
   e.set_output(0, e.add("Gather", {rows, columns}, attributes_of({{"axis", int64_t{-1}}})));
 }
 
-// ---- Binarizer
-// ---------------------------------------------------------------------------------------------------------
+// -- Binarizer
 
 void expand_binarizer(expansion& e) {
   const dtype type = e.type(e.input(0));
@@ -44,8 +42,7 @@ void expand_binarizer(expansion& e) {
   e.set_output(0, e.cast(e.add("Greater", {e.input(0), least}), type));
 }
 
-// ---- FeatureVectorizer
-// -------------------------------------------------------------------------------------------------
+// -- FeatureVectorizer
 
 void expand_vectorizer(expansion& e) {
   const size_t count = e.call().input_count();
@@ -69,8 +66,7 @@ void expand_vectorizer(expansion& e) {
   e.set_output(0, e.add("Concat", parts, attributes_of({{"axis", int64_t{1}}})));
 }
 
-// ---- Imputer
-// -----------------------------------------------------------------------------------------------------------
+// -- Imputer
 
 /// Returns a constant of `type` from a list that has one element, or as many as x has features.
 template <class T>
@@ -100,8 +96,7 @@ void expand_imputer(expansion& e) {
   e.set_output(0, e.add("Where", {missing, instead, e.input(0)}));
 }
 
-// ---- Normalizer
-// --------------------------------------------------------------------------------------------------------
+// -- Normalizer
 
 const char* reduction_of(const attributes& attrs) {
   const std::string norm = attrs.text("norm", "MAX");
@@ -124,8 +119,7 @@ void expand_normalizer(expansion& e) {
   e.set_output(0, e.add("Div", {x, e.add("Where", {e.add("Equal", {divisor, zero}), one, divisor})}));
 }
 
-// ---- Scaler
-// ------------------------------------------------------------------------------------------------------------
+// -- Scaler
 
 /// Integers and float64 are scaled in float64: the offset may take most of them away.
 void expand_scaler(expansion& e) {
@@ -136,8 +130,7 @@ void expand_scaler(expansion& e) {
   e.set_output(0, e.cast(e.add("Mul", {moved, by_feature(e, "scale", scale, work)}), dtype::float32));
 }
 
-// ---- OneHotEncoder
-// -----------------------------------------------------------------------------------------------------
+// -- OneHotEncoder
 
 /// Numbers are compared as integers.
 void infer_one_hot(infer_context& c) {
@@ -178,8 +171,7 @@ void one_hot_encoder(kernel_context& c) {
   one_hot(c, c.attrs().integers("cats_int64s", {}), whole.data<int64_t>());
 }
 
-// ---- ZipMap
-// ------------------------------------------------------------------------------------------------------------
+// -- ZipMap
 
 void expand_zip_map(expansion& e) {
   const symbolic_shape x = e.dims(e.input(0));
@@ -189,8 +181,7 @@ void expand_zip_map(expansion& e) {
   e.set_output(0, e.add("Identity", {e.input(0)}));
 }
 
-// ---- rows
-// --------------------------------------------------------------------------------------------------------------
+// -- rows
 
 constexpr op_def feature_row(std::string_view name, void (*expand)(expansion&), operand_range inputs = {1, 1},
                              dtype_set types = feature_types) {

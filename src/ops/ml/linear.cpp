@@ -52,8 +52,7 @@ void each_row(const kernel_context& c, const linear_model& m, F f) {
   });
 }
 
-// ---- LinearRegressor
-// ---------------------------------------------------------------------------------------------------
+// -- LinearRegressor
 
 linear_model parse_linear_regressor(const attributes& attrs) {
   linear_model m{attrs.reals("coefficients", {}), attrs.reals("intercepts", {}), attrs.integer("targets", 1)};
@@ -78,8 +77,7 @@ void regressor(kernel_context& c) {
   });
 }
 
-// ---- LinearClassifier
-// --------------------------------------------------------------------------------------------------
+// -- LinearClassifier
 
 class_labels labels_of(const attributes& attrs) {
   return {attrs, "classlabels_ints", "classlabels_strings"};

@@ -39,8 +39,7 @@ std::map<K, int64_t> places_by_key(const kernel_context& c) {
   return places;
 }
 
-// ---- CastMap
-// -----------------------------------------------------------------------------------------------------------
+// -- CastMap
 
 struct cast_map_options {
   dtype to;
@@ -106,8 +105,7 @@ void cast_map(kernel_context& c) {
     write(type_tag<float>{}, 0);
 }
 
-// ---- DictVectorizer
-// ----------------------------------------------------------------------------------------------------
+// -- DictVectorizer
 
 /// Returns the vocabulary as a vector.
 tensor vocabulary_of(const attributes& attrs) {

@@ -18,8 +18,7 @@
 namespace troupe {
 namespace {
 
-// ---- kernels
-// -----------------------------------------------------------------------------------------------------------
+// -- kernels
 
 enum class svm_kernel : uint8_t { linear, poly, rbf, sigmoid };
 
@@ -90,8 +89,7 @@ void each_point(const kernel_context& c, const kernel_rule& kernel, const svm_ve
   });
 }
 
-// ---- SVMRegressor
-// ------------------------------------------------------------------------------------------------------
+// -- SVMRegressor
 
 struct svm_regression {
   kernel_rule kernel;
@@ -132,8 +130,7 @@ void svm_regressor(kernel_context& c) {
   });
 }
 
-// ---- SVMClassifier
-// -----------------------------------------------------------------------------------------------------
+// -- SVMClassifier
 
 struct svm_classes {
   class_labels labels;

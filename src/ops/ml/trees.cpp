@@ -69,8 +69,7 @@ void visit_features(dtype type, F f) {
   type == dtype::float64 || type == dtype::int64 ? f(type_tag<double>{}) : f(type_tag<float>{});
 }
 
-// ---- targets: TreeEnsemble, TreeEnsembleRegressor
-// ----------------------------------------------------------------------
+// -- targets: TreeEnsemble, TreeEnsembleRegressor
 
 template <class C>
 void predict(kernel_context& c, const ensemble& m) {
@@ -134,8 +133,7 @@ void tree_ensemble(kernel_context& c) {
   visit_features(c.input(0).type, [&](auto tag) { predict<typename decltype(tag)::type>(c, m); });
 }
 
-// ---- TreeEnsembleClassifier
-// --------------------------------------------------------------------------------------------
+// -- TreeEnsembleClassifier
 
 struct tree_classes {
   class_labels labels;

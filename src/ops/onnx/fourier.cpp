@@ -110,8 +110,7 @@ void check_transform(int64_t n) {
     fail(errc::invalid_input, "a transform of {} elements; 1 to {} are possible", n, longest_transform);
 }
 
-// ---- DFT
-// ---------------------------------------------------------------------------------------------------------------
+// -- DFT
 
 struct dft_options {
   bool inverse, onesided;
@@ -249,8 +248,7 @@ void dft_20(kernel_context& c) {
   visit_compute(c.input(0).type, [&](auto tag) { run_dft<typename decltype(tag)::type>(c, axis); });
 }
 
-// ---- STFT
-// --------------------------------------------------------------------------------------------------------------
+// -- STFT
 
 void infer_stft(infer_context& c) {
   const symbolic_shape& signal = c.dims(0);

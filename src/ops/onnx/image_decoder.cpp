@@ -56,8 +56,7 @@ bool is_known(int format) {
   }
 }
 
-// ---- what is refused before a library decodes it
-// ------------------------------------------------------------------------
+// -- what is refused before a library decodes it
 
 /// Returns a number of `width` bytes, high ones first; bytes past the end are 0.
 uint64_t number(std::string_view bytes, size_t at, size_t width) {
@@ -102,8 +101,7 @@ void check_bmp(std::string_view file) {
     fail(errc::unsupported, "a BMP of 16 bits a pixel is not supported; save it with 24");
 }
 
-// ---- JPEG 2000
-// ---------------------------------------------------------------------------------------------------------
+// -- JPEG 2000
 //
 // OpenJPEG takes memory for components, tiles, precincts and code blocks as the codestream's markers count them, and
 // leptonica reads every component as if it had the first one's size. So the markers are walked here, those of tiles
@@ -209,8 +207,7 @@ bool check_jpeg2000(std::string_view file) {
   return check_codestream(file.substr(file.find(name) + name.size()));
 }
 
-// ---- decoding
-// ----------------------------------------------------------------------------------------------------------
+// -- decoding
 
 /// Returns whether a file of these dims may be decoded; throws if it would take more memory or time than an image
 /// should.

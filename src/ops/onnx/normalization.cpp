@@ -38,8 +38,7 @@ int64_t grain_for(int64_t elements) {
   return std::max<int64_t>(1, 8192 / std::max<int64_t>(1, elements));
 }
 
-// ---- BatchNormalization
-// -------------------------------------------------------------------------------------------------
+// -- BatchNormalization
 
 /// Returns how many statistics there are: one a channel, in old opsets with spatial = 0 one a feature.
 dim statistics(const attributes& attrs, std::span<const dim> x) {
@@ -141,8 +140,7 @@ void batch_norm(kernel_context& c) {
   });
 }
 
-// ---- InstanceNormalization and GroupNormalization
-// ---------------------------------------------------------------------
+// -- InstanceNormalization and GroupNormalization
 
 /// Returns the number of groups of channels.
 int64_t group_count(const attributes& attrs, const dim& channels) {
@@ -210,8 +208,7 @@ void group_normalization(kernel_context& c) {
   group_norm(c, groups, PerGroup ? groups : c.input(0).dims[1]);
 }
 
-// ---- the same and an activation
-// ------------------------------------------------------------------------------------------
+// -- the same and an activation
 
 void infer_fused_instance_norm(infer_context& c) {
   infer_instance_norm(c);
@@ -236,8 +233,7 @@ void fused_group_norm(kernel_context& c) {
   apply_epilogue(c.output(0), {}, parse_activation(c.attrs()));
 }
 
-// ---- rows
-// --------------------------------------------------------------------------------------------------------------
+// -- rows
 
 /// About eight operations an element: two passes for the moments, one for the result.
 op_cost norm_cost(const attributes&, const call_shapes& call) {

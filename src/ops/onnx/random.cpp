@@ -50,8 +50,7 @@ void fill(kernel_context& c, F&& draw) {
   convert(y.view(), c.output(0));
 }
 
-// ---- normal and uniform
-// ------------------------------------------------------------------------------------------------
+// -- normal and uniform
 
 void infer_of_shape(infer_context& c) {
   const std::vector<int64_t> dims = c.attrs().integers("shape");
@@ -79,8 +78,7 @@ void uniform(kernel_context& c) {
   fill(c, [&](size_t) { return low + (high - low) * unit(generator); });
 }
 
-// ---- Bernoulli
-// ---------------------------------------------------------------------------------------------------------
+// -- Bernoulli
 
 void infer_bernoulli(infer_context& c) {
   c.set_output(0, type_of_results(c.attrs(), c.type(0), types::floats | types::integers | types::boolean), c.dims(0));
@@ -93,8 +91,7 @@ void bernoulli(kernel_context& c) {
   fill(c, [&](size_t i) { return unit(generator) < probability[i] ? 1. : 0.; });
 }
 
-// ---- Multinomial
-// -------------------------------------------------------------------------------------------------------
+// -- Multinomial
 
 void infer_multinomial(infer_context& c) {
   const symbolic_shape& x = c.dims(0);

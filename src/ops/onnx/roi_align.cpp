@@ -182,8 +182,7 @@ constexpr op_def roi_align_row(int64_t since) {
                  .mixes = "takes regions of any part of"});
 }
 
-// ---- MaxRoiPool
-// --------------------------------------------------------------------------------------------------------
+// -- MaxRoiPool
 
 std::array<int64_t, 2> pooled_shape(const attributes& attrs) {
   const std::vector<int64_t> stated = attrs.integers("pooled_shape");

@@ -39,8 +39,7 @@ void require_one(int64_t count, const char* what) {
     fail(errc::invalid_model, "{} is {} elements instead of one", what, count);
 }
 
-// ---- windows
-// -----------------------------------------------------------------------------------------------------------
+// -- windows
 
 struct cosine_sum {
   double a0, a1, a2;
@@ -82,8 +81,7 @@ void cosine_window(kernel_context& c) {
   });
 }
 
-// ---- mel bands
-// ---------------------------------------------------------------------------------------------------------
+// -- mel bands
 
 /// The operands of MelWeightMatrix.
 struct mel_call {
@@ -159,8 +157,7 @@ void mel_weights(kernel_context& c) {
   });
 }
 
-// ---- rows
-// --------------------------------------------------------------------------------------------------------------
+// -- rows
 
 /// About forty operations a cosine.
 op_cost cosine_window_cost(const attributes&, const call_shapes& call) {

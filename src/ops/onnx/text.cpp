@@ -22,8 +22,7 @@ namespace {
 /// More substrings, empty ones included, than a result may have: one long string makes all rows as long.
 constexpr int64_t most_substrings = int64_t{1} << 26;
 
-// ---- StringConcat
-// ------------------------------------------------------------------------------------------------------
+// -- StringConcat
 
 void infer_string_concat(infer_context& c) {
   c.set_output(0, dtype::string, broadcast(c.dims(0), c.dims(1)));
@@ -46,8 +45,7 @@ void string_concat(kernel_context& c) {
   }
 }
 
-// ---- StringSplit
-// -------------------------------------------------------------------------------------------------------
+// -- StringSplit
 
 constexpr std::string_view white_space = " \t\n\v\f\r";
 
@@ -92,8 +90,7 @@ void string_split(kernel_context& c) {
   give_parts(c, all, "");
 }
 
-// ---- StringNormalizer
-// --------------------------------------------------------------------------------------------------
+// -- StringNormalizer
 
 enum class case_change : uint8_t { none, lower, upper };
 
@@ -182,8 +179,7 @@ void string_normalizer(kernel_context& c) {
   std::move(kept.begin(), kept.end(), output_of(c, 0, dims).as<std::string>());
 }
 
-// ---- rows
-// --------------------------------------------------------------------------------------------------------------
+// -- rows
 
 constexpr auto text_rows = std::to_array<op_def>({
     op_row("StringConcat", 20, infer_string_concat, string_concat,
