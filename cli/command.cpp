@@ -66,7 +66,7 @@ tensor make_up(dtype type, shape dims, std::mt19937_64& random) {
   if (type == dtype::boolean)
     fill<uint8_t>(t, random);
   else
-    visit_numeric(type, [&](auto tag) { fill<typename decltype(tag)::type>(t, random); });
+    visit_numeric(type, [&]<class T>(type_tag<T>) { fill<T>(t, random); });
   return t;
 }
 

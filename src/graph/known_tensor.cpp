@@ -9,8 +9,7 @@ tensor known_tensor(const value& info, const shape& dims, std::span<const int64_
     fail(errc::internal, "host-known value '{}' of shape {} has {} elements", info.name, to_string(dims),
          elements.size());
   tensor t(info.type, dims);
-  const auto fill = [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  const auto fill = [&]<class T>(type_tag<T>) {
     std::transform(elements.begin(), elements.end(), t.mutable_data<T>(), [](int64_t e) { return static_cast<T>(e); });
   };
   if (info.type == dtype::boolean)

@@ -27,10 +27,7 @@ tensor one_of(dtype type) {
   if (type == dtype::boolean)
     *one.mutable_data<bool>() = true;
   else
-    visit_numeric(type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      *one.mutable_data<T>() = static_cast<T>(1);
-    });
+    visit_numeric(type, [&]<class T>(type_tag<T>) { *one.mutable_data<T>() = static_cast<T>(1); });
   return one;
 }
 

@@ -212,9 +212,8 @@ tensor read_npy(std::span<const std::byte> start, int64_t size, const std::funct
       columns.resize(bytes);
       fill(columns.data());
     }
-    visit_width(t.type(), [&](auto tag) {
-      copy_fortran<typename decltype(tag)::type>(columns.empty() ? known.data() : columns.data(), t);
-    });
+    visit_width(t.type(),
+                [&]<class T>(type_tag<T>) { copy_fortran<T>(columns.empty() ? known.data() : columns.data(), t); });
   }
   if (t.type() == dtype::boolean) // C++ bools are 0 or 1
     std::for_each_n(t.mutable_data<uint8_t>(), t.size(), [](uint8_t& b) { b = b != 0; });

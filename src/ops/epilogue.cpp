@@ -33,8 +33,7 @@ void apply_epilogue(const mutable_view& y, const const_view& residual, const act
   if (adds && residual.size() != y.size())
     fail(errc::invalid_input, "the residual {} does not fit the output {}", to_string(residual.dims),
          to_string(y.dims));
-  visit_float(y.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_float(y.type, [&]<class T>(type_tag<T>) {
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
     T* out = y.as<T>();
     const T* more = residual.as<T>();

@@ -45,8 +45,8 @@ public:
       return;
     }
     copy_.resize(static_cast<size_t>(size_));
-    visit_numeric(v.type, [&](auto tag) {
-      const auto* from = v.as<typename decltype(tag)::type>();
+    visit_numeric(v.type, [&]<class T>(type_tag<T>) {
+      const auto* from = v.as<T>();
       parallel_for(size_, elementwise_grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
           copy_[static_cast<size_t>(i)] = static_cast<C>(from[i]); // NOLINT(bugprone-signed-char-misuse): as ONNX casts
@@ -98,8 +98,7 @@ public:
   void commit() {
     if (copy_.empty())
       return;
-    visit_numeric(view_.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
+    visit_numeric(view_.type, [&]<class T>(type_tag<T>) {
       T* to = view_.as<T>();
       parallel_for(view_.size(), elementwise_grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {

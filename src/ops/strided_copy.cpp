@@ -130,10 +130,8 @@ void copy_strided(dtype type, const void* from, void* to, std::vector<copy_axis>
   axes = simplified(axes);
   if (axes.empty())
     axes.push_back({1, 1, 1});
-  visit_movable(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    copy_typed(static_cast<const T*>(from), static_cast<T*>(to), axes);
-  });
+  visit_movable(type,
+                [&]<class T>(type_tag<T>) { copy_typed(static_cast<const T*>(from), static_cast<T*>(to), axes); });
 }
 
 } // namespace troupe

@@ -176,8 +176,7 @@ void settle(value& v, rewrite_context& context) {
   if (v.type == dtype::boolean)
     std::copy(elements.begin(), elements.end(), bytes.mutable_data<bool>());
   else
-    visit_integer(v.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
+    visit_integer(v.type, [&]<class T>(type_tag<T>) {
       std::transform(elements.begin(), elements.end(), bytes.mutable_data<T>(),
                      [](int64_t x) { return static_cast<T>(x); });
     });

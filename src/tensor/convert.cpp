@@ -49,10 +49,7 @@ void decode(const const_view& from, int64_t begin, int64_t count, buffer<Hub>& o
     }
     if (is_small_float(from.type))
       return copy(from.as<uint8_t>(), [&](uint8_t bits) { return decode_small_float(from.type, bits); });
-    visit_float(from.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      copy(from.as<T>(), [](T x) { return static_cast<Hub>(x); });
-    });
+    visit_float(from.type, [&]<class T>(type_tag<T>) { copy(from.as<T>(), [](T x) { return static_cast<Hub>(x); }); });
   } else if (from.type == dtype::boolean) {
     copy(from.as<uint8_t>(), [](uint8_t x) { return x != 0; });
   } else if (types::packed & set_of(from.type)) {
@@ -60,7 +57,7 @@ void decode(const const_view& from, int64_t begin, int64_t count, buffer<Hub>& o
     for (int64_t i = 0; i < count; ++i)
       out[i] = static_cast<Hub>(small_integer(from.type, packed_bits(from.as<uint8_t>(), begin + i, width)));
   } else {
-    visit_integer(from.type, [&](auto tag) { copy(from.as<typename decltype(tag)::type>(), as_is); });
+    visit_integer(from.type, [&]<class T>(type_tag<T>) { copy(from.as<T>(), as_is); });
   }
 }
 
@@ -117,15 +114,9 @@ void encode(const buffer<Hub>& in, int64_t begin, int64_t count, const mutable_v
   else if (types::packed & set_of(to.type))
     encode_packed(in, begin, count, to, [](Hub x) { return narrowed<int32_t>(x); });
   else if (types::floats & set_of(to.type))
-    visit_float(to.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      copy(to.as<T>(), [](Hub x) { return static_cast<T>(x); });
-    });
+    visit_float(to.type, [&]<class T>(type_tag<T>) { copy(to.as<T>(), [](Hub x) { return static_cast<T>(x); }); });
   else
-    visit_integer(to.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      copy(to.as<T>(), [](Hub x) { return narrowed<T>(x); });
-    });
+    visit_integer(to.type, [&]<class T>(type_tag<T>) { copy(to.as<T>(), [](Hub x) { return narrowed<T>(x); }); });
 }
 
 template <class Hub>

@@ -84,10 +84,7 @@ kernel_check& kernel_check::bytes(dtype type, shape dims, bool constant, layout 
 
 kernel_check& kernel_check::scalar(dtype type, float value) {
   tensor t(type, {});
-  visit_numeric(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    *t.mutable_data<T>() = static_cast<T>(value);
-  });
+  visit_numeric(type, [&]<class T>(type_tag<T>) { *t.mutable_data<T>() = static_cast<T>(value); });
   return input(std::move(t));
 }
 

@@ -182,7 +182,7 @@ void fill_any(tensor& t, uint32_t seed) {
   else if (t.type() == dtype::boolean)
     fill<bool>(t, seed);
   else if (types::numeric & set_of(t.type()))
-    visit_numeric(t.type(), [&](auto tag) { fill<typename decltype(tag)::type>(t, seed); });
+    visit_numeric(t.type(), [&]<class T>(type_tag<T>) { fill<T>(t, seed); });
   else
     for (int64_t i = 0; i < t.bytes(); ++i)
       t.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(mix(seed, static_cast<uint32_t>(i)));

@@ -152,8 +152,7 @@ std::string difference(const tensor& actual, const tensor& expected, double rtol
       if (packed_bits(actual, i) != packed_bits(expected, i))
         return report(i, packed_bits(actual, i), packed_bits(expected, i));
     } else if (types::floats & set_of(expected.type())) {
-      const auto [a, e] = visit_float(expected.type(), [&](auto tag) {
-        using T = typename decltype(tag)::type;
+      const auto [a, e] = visit_float(expected.type(), [&]<class T>(type_tag<T>) {
         return std::pair<double, double>(actual.data<T>()[i], expected.data<T>()[i]);
       });
       if (!close(a, e, rtol, atol))

@@ -47,8 +47,7 @@ TEST_CASE("Det of no rows is 1, and a NaN stays", "[ops][det]") {
 TEST_CASE("Det takes every float type", "[ops][det]") {
   for (const dtype type : {dtype::float16, dtype::bfloat16, dtype::float64}) {
     tensor x(type, {2, 2});
-    visit_float(type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
+    visit_float(type, [&]<class T>(type_tag<T>) {
       const float values[] = {1, 2, 3, 4};
       std::transform(values, values + 4, x.mutable_data<T>(), [](float v) { return T(v); });
     });

@@ -73,10 +73,7 @@ TEST_CASE("Losses find their class between positions of several axes", "[ops][lo
 TEST_CASE("Losses take every float type, and sum in double", "[ops][loss]") {
   for (const dtype type : {dtype::float16, dtype::bfloat16, dtype::float64}) {
     tensor x(type, {4096, 2});
-    visit_float(type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      std::fill_n(x.mutable_data<T>(), x.size(), T(-1.f));
-    });
+    visit_float(type, [&]<class T>(type_tag<T>) { std::fill_n(x.mutable_data<T>(), x.size(), T(-1.f)); });
     tensor target(dtype::int64, {4096});
     std::fill_n(target.mutable_data<int64_t>(), 4096, int64_t{1});
     CHECK(nll(reduced("sum"), {x, target}) == std::vector<double>{4096}); // a sum in float16 would stop at 2048

@@ -372,8 +372,7 @@ tensor random_integers(dtype type, shape dims, uint64_t seed, int64_t low, int64
   std::mt19937_64 random(seed);
   std::uniform_int_distribution<int64_t> value(low, high - 1);
   tensor t(type, std::move(dims));
-  const auto fill = [&](auto tag) {
-    using E = typename decltype(tag)::type;
+  const auto fill = [&]<class E>(type_tag<E>) {
     for (int64_t i = 0; i < t.size(); ++i)
       t.mutable_data<E>()[i] = static_cast<E>(value(random));
   };

@@ -34,8 +34,7 @@ tensor known_bytes(const value& v, const bindings& symbols) {
     if (v.type == dtype::boolean)
       t.mutable_data<bool>()[i] = (*v.known)[i].evaluate(symbols) != 0;
     else
-      visit_integer(v.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
+      visit_integer(v.type, [&]<class T>(type_tag<T>) {
         t.mutable_data<T>()[i] = static_cast<T>((*v.known)[i].evaluate(symbols));
       });
   return t;

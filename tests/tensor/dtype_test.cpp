@@ -25,7 +25,7 @@ TEST_CASE("sets of types hold the types that they name", "[tensor]") {
 }
 
 TEST_CASE("visits give the C++ type, or an error that names the type that they do not know", "[tensor]") {
-  const auto size = [](auto tag) { return sizeof(typename decltype(tag)::type); };
+  const auto size = []<class T>(type_tag<T>) { return sizeof(T); };
   CHECK(visit_float(dtype::bfloat16, size) == 2);
   CHECK(visit_integer(dtype::uint64, size) == 8);
   CHECK(visit_numeric(dtype::float64, size) == 8);

@@ -15,8 +15,7 @@ constexpr dtype integer_types[] = {dtype::int32, dtype::int64,  dtype::uint32, d
 /// All pairs of numbers around a type's limits.
 std::pair<tensor, tensor> edge_pairs(dtype type) {
   std::pair<tensor, tensor> pairs;
-  visit_integer(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_integer(type, [&]<class T>(type_tag<T>) {
     using limits = std::numeric_limits<T>;
     const T edges[] = {
         0, 1, 2, 7, static_cast<T>(-1), static_cast<T>(-7), limits::min(), limits::max(), limits::max() / 3};

@@ -100,8 +100,7 @@ TEST_CASE("GPU ArgMax, ArgMin and TopK of all types", "[vulkan]") {
     tensor x = type == dtype::float64 ? to_type(random_floats({2, 70, 3}, 1, -20, 20), type)
                                       : random_integers(type, {2, 70, 3}, 1, is_signed ? -20 : 0, 20);
     if (bits_of(type) == 64 && type != dtype::float64) // differences in the high word
-      visit_integer(type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
+      visit_integer(type, [&]<class T>(type_tag<T>) {
         for (int64_t i = 0; i < x.size(); i += 3)
           x.mutable_data<T>()[i] = static_cast<T>(static_cast<uint64_t>(x.data<T>()[i]) << 40);
       });

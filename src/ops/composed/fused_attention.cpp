@@ -282,7 +282,7 @@ void run_attention(kernel_context& c) {
 }
 
 void fused_attention_reference(kernel_context& c) {
-  visit_compute(c.input(0).type, [&](auto tag) { run_attention<typename decltype(tag)::type>(c); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { run_attention<T>(c); });
 }
 
 /// Elements of input `i` that a call reads.

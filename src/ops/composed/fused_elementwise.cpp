@@ -59,10 +59,8 @@ void reference(kernel_context& c) {
   for (size_t i = 0; i < c.input_count(); ++i)
     inputs.push_back(operand_of(c.input(i)));
   const operand_walk walk = walk_of({.type = y.type, .dims = shape(y.dims.begin(), y.dims.end())}, inputs);
-  visit_float(y.type, [&](auto tag) {
-    parallel_for(y.size(), grain, [&](int64_t begin, int64_t end) {
-      run_chain<typename decltype(tag)::type>(program, walk, c, begin, end);
-    });
+  visit_float(y.type, [&]<class T>(type_tag<T>) {
+    parallel_for(y.size(), grain, [&](int64_t begin, int64_t end) { run_chain<T>(program, walk, c, begin, end); });
   });
 }
 

@@ -134,7 +134,7 @@ void multiply(kernel_context& c) {
 }
 
 void fused_matmul_reference(kernel_context& c) {
-  visit_compute(c.input(0).type, [&](auto tag) { multiply<typename decltype(tag)::type>(c); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { multiply<T>(c); });
 }
 
 /// The dims may be guesses that do not fit each other: nothing of them is checked.

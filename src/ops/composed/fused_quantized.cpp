@@ -126,8 +126,7 @@ float zero_of(const kernel_context& c, size_t i) {
 void quantise(const kernel_context& c, const float* x, const mutable_view& y) {
   const quantized_range range = range_of(y.type);
   const float scale = only(c, at::y_scale), zero = zero_of(c, at::y_zero);
-  visit_integer(y.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_integer(y.type, [&]<class T>(type_tag<T>) {
     for (int64_t i = 0; i < y.size(); ++i)
       y.as<T>()[i] = static_cast<T>(saturated(x[i] / scale, zero, range));
   });
@@ -152,8 +151,7 @@ void add_residual(const kernel_context& c, const const_view& y) {
   const float low = c.attrs().real("sum_low"), high = c.attrs().real("sum_high"), scale = only(c, at::z_scale),
               zero = zero_of(c, at::z_zero);
   const quantized_range range = range_of(z.type);
-  visit_integer(z.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_integer(z.type, [&]<class T>(type_tag<T>) {
     for (int64_t i = 0; i < z.size(); ++i) {
       const float sum = own.data<float>()[i] + more.data<float>()[i], raised = sum < low ? low : sum;
       z.as<T>()[i] = static_cast<T>(saturated((raised > high ? high : raised) / scale, zero, range));

@@ -67,7 +67,7 @@ void run_rotary(kernel_context& c) {
 }
 
 void fused_rotary_reference(kernel_context& c) {
-  visit_float(c.input(0).type, [&](auto tag) { run_rotary<typename decltype(tag)::type>(c); });
+  visit_float(c.input(0).type, [&]<class T>(type_tag<T>) { run_rotary<T>(c); });
 }
 
 /// Batches, heads and positions; the angles are those of a batch element, or of all.

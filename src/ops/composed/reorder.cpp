@@ -42,8 +42,7 @@ void reorder_reference(kernel_context& c) {
   const bool forward = to_channels_last(c.attrs());
   const int64_t rows = forward ? channels : spatial, columns = forward ? spatial : channels;
   const int64_t bands = (rows + tile - 1) / tile;
-  visit_width(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_width(c.input(0).type, [&]<class T>(type_tag<T>) {
     const T* x = c.input(0).as<T>();
     T* y = c.output(0).as<T>();
     const int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, tile * columns));

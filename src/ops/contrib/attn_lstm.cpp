@@ -259,8 +259,7 @@ void attn_lstm(kernel_context& c) {
                      d.found.constant(),  d.hidden,
                      d.directions,        d.reverse};
   const auto activations = parse_activations(c.attrs(), lstm_activations(), s.directions);
-  visit_compute(c.input(0).type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(c.input(0).type, [&]<class C>(type_tag<C>) {
     attn_operands<C> o(c, s);
     if (s.batch > 0 && s.memories == 0)
       fail(errc::invalid_input, "the memory is empty");

@@ -31,8 +31,7 @@ void cdist(kernel_context& c) {
   if (b_dims[1] != k)
     fail(errc::invalid_input, "points of {} and {} dimensions", k, b_dims[1]);
   const bool root = takes_root(c.attrs());
-  visit_compute(c.input(0).type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(c.input(0).type, [&]<class C>(type_tag<C>) {
     const read_as<C> a(c.input(0)), b(c.input(1));
     write_as<C> y(c.output(0));
     parallel_for(m, std::max<int64_t>(1, 16 * 1024 / (n * k + 1)), [&](int64_t begin, int64_t end) {

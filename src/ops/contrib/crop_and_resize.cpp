@@ -103,7 +103,7 @@ void run_crop(kernel_context& c) {
 
 void crop_and_resize(kernel_context& c) {
   require_same(c.input(1).dims[0], c.input(2).dims[0], "regions and their images");
-  visit_compute(c.input(0).type, [&](auto tag) { run_crop<typename decltype(tag)::type>(c); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { run_crop<T>(c); });
 }
 
 op_cost crop_cost(const attributes&, const call_shapes& call) {

@@ -158,8 +158,7 @@ void gather_blocks(kernel_context& c) {
   const std::span<const int64_t> all(dims);
   const int64_t outer = volume(all.first(t.gather_axis)), inner = volume(all.subspan(t.gather_axis + 1)),
                 size = dims[t.gather_axis], count = std::ssize(indices);
-  visit_float(c.output(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_float(c.output(0).type, [&]<class T>(type_tag<T>) {
     parallel_for(outer * count, std::max<int64_t>(1, 4096 / (inner + 1)), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         T* to = c.output(0).as<T>() + i * inner;

@@ -47,8 +47,7 @@ void inverse(kernel_context& c) {
   const int64_t n = x.dims.back(), area = n * n;
   if (x.dims[x.dims.size() - 2] != n)
     fail(errc::invalid_input, "matrices of shape {} have no inverse", to_string(x.dims));
-  visit_float(x.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_float(x.type, [&]<class T>(type_tag<T>) {
     parallel_for(area == 0 ? 0 : x.size() / area, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, area * n)),
                  [&](int64_t begin, int64_t end) {
                    std::vector<double> a(static_cast<size_t>(area)), b(a.size());

@@ -132,8 +132,7 @@ void matmul_nbits(kernel_context& c) {
                          groups_of(c, s)};
   const tensor a = converted<float>(c.input(0)), bias = c.has_input(5) ? converted<float>(c.input(5)) : tensor{};
   const int64_t rows = a.size() / s.k;
-  visit_float(c.output(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_float(c.output(0).type, [&]<class T>(type_tag<T>) {
     T* y = c.output(0).as<T>();
     parallel_for(s.n, std::max<int64_t>(1, 64 * 1024 / s.k), [&](int64_t begin, int64_t end) {
       std::vector<float> column(static_cast<size_t>(s.k));

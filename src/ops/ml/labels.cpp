@@ -98,8 +98,7 @@ void look_up(const label_table& table, const T* keys, const T* x, const mutable_
   for (int64_t i = 0; i < table.keys.size(); ++i)
     if (const auto [at, added] = places.try_emplace(keys[i], i); !added && table.last_counts)
       at->second = i;
-  visit_movable(y.type, [&](auto tag) {
-    using V = typename decltype(tag)::type;
+  visit_movable(y.type, [&]<class V>(type_tag<V>) {
     const V *values = table.values.data<V>(), *otherwise = table.otherwise.data<V>();
     for (int64_t i = 0; i < y.size(); ++i) {
       const auto found = places.find(x[i]);

@@ -85,8 +85,7 @@ void cast_map(kernel_context& c) {
   const cast_map_options o = parse_cast_map(c.attrs());
   const auto places = places_by_key<int64_t>(c);
   const tensor values = cast_values(c.input(1), o.to);
-  const auto write = [&](auto tag, auto otherwise) {
-    using T = typename decltype(tag)::type;
+  const auto write = [&]<class T>(type_tag<T>, auto otherwise) {
     T* y = c.output(0).as<T>();
     if (o.sparse)
       std::fill_n(y, o.places, T(otherwise));
@@ -131,8 +130,7 @@ void infer_dict_vectorizer(infer_context& c) {
 template <class K>
 void vectorize(kernel_context& c, std::span<const K> vocabulary) {
   const auto places = places_by_key<K>(c);
-  visit_movable(c.input(1).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_movable(c.input(1).type, [&]<class T>(type_tag<T>) {
     T* y = c.output(0).as<T>();
     for (const K& key : vocabulary) {
       const auto found = places.find(key);

@@ -110,7 +110,7 @@ void infer_regressor(infer_context& c) {
 
 void tree_regressor(kernel_context& c) {
   const ensemble m = parse_regressor(c.attrs());
-  visit_features(c.input(0).type, [&](auto tag) { predict<typename decltype(tag)::type>(c, m); });
+  visit_features(c.input(0).type, [&]<class T>(type_tag<T>) { predict<T>(c, m); });
 }
 
 ensemble parse_ensemble(const attributes& attrs) {
@@ -130,7 +130,7 @@ void infer_ensemble(infer_context& c) {
 
 void tree_ensemble(kernel_context& c) {
   const ensemble m = parse_ensemble(c.attrs());
-  visit_features(c.input(0).type, [&](auto tag) { predict<typename decltype(tag)::type>(c, m); });
+  visit_features(c.input(0).type, [&]<class T>(type_tag<T>) { predict<T>(c, m); });
 }
 
 // -- TreeEnsembleClassifier
@@ -211,7 +211,7 @@ void classify(kernel_context& c, const tree_classes& m) {
 
 void tree_classifier(kernel_context& c) {
   const tree_classes m = parse_classifier(c.attrs());
-  visit_features(c.input(0).type, [&](auto tag) { classify<typename decltype(tag)::type>(c, m); });
+  visit_features(c.input(0).type, [&]<class T>(type_tag<T>) { classify<T>(c, m); });
 }
 
 constexpr auto ml_tree_rows = std::to_array<op_def>({

@@ -42,8 +42,7 @@ void arg_reduce(kernel_context& c) {
     fail(errc::invalid_input, "axis {} is empty", axis);
   const bool last = c.attrs().integer("select_last_index", 0) != 0;
   auto* out = c.output(0).as<int64_t>();
-  visit_numeric(x.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_numeric(x.type, [&]<class T>(type_tag<T>) {
     const T* in = x.as<T>();
     parallel_for(c.output(0).size(), std::max<int64_t>(1, elementwise_grain / size), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)

@@ -269,7 +269,7 @@ void attention(kernel_context& c) {
                         c.attrs().integer("qk_matmul_output_mode", 0)};
   if (o.mode < 0 || o.mode > 3)
     fail(errc::invalid_model, "qk_matmul_output_mode is {}, not 0 to 3", o.mode);
-  visit_compute(c.input(0).type, [&](auto tag) { attend<typename decltype(tag)::type>(c, s, o); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { attend<T>(c, s, o); });
 }
 
 /// Two operations for each query, key and element of a head, twice.

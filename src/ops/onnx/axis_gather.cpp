@@ -71,8 +71,7 @@ void gather_lines(const T* x, T* y, std::span<const std::vector<int64_t>> offset
 } // namespace
 
 void gather_axes(dtype type, const void* x, void* y, std::span<const std::vector<int64_t>> offsets, const void* fill) {
-  visit_movable(type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_movable(type, [&]<class T>(type_tag<T>) {
     gather_lines(static_cast<const T*>(x), static_cast<T*>(y), offsets, *static_cast<const T*>(fill));
   });
 }

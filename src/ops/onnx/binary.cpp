@@ -16,10 +16,7 @@ namespace {
 /// Runs `f` over operands of one type, the second one's dims read as `b`.
 template <class F>
 void zip_numeric(kernel_context& c, const const_view& b, F f) {
-  visit_numeric(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    zip<T, T, T>(c.input(0), b, c.output(0), f);
-  });
+  visit_numeric(c.input(0).type, [&]<class T>(type_tag<T>) { zip<T, T, T>(c.input(0), b, c.output(0), f); });
 }
 
 template <scalar_code Code>
@@ -40,8 +37,7 @@ void modulo(kernel_context& c) {
 /// Runs a function over operands of one integer type that it takes.
 template <scalar_code Code>
 void bitwise(kernel_context& c) {
-  visit_integer(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_integer(c.input(0).type, [&]<class T>(type_tag<T>) {
     if constexpr (takes<T>(function_of(Code)))
       zip<T, T, T>(c.input(0), c.input(1), c.output(0), scalar_formula<Code>());
     else

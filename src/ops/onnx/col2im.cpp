@@ -82,8 +82,7 @@ void col2im(kernel_context& c) {
   require_same(x.dims[2], volume(shape{axes[0].out, axes[1].out, axes[2].out}),
                "columns of the input and positions of the block");
   const int64_t area = volume(image);
-  visit_numeric(x.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_numeric(x.type, [&]<class T>(type_tag<T>) {
     parallel_for(x.dims[0] * x.dims[1] / spec.taps, 1, [&](int64_t begin, int64_t end) {
       std::vector<col2im_sum<T>> plane(static_cast<size_t>(area));
       for (int64_t i = begin; i < end; ++i) {

@@ -108,8 +108,7 @@ void conv(kernel_context& c) {
   const conv_sizes s{x.dims[0], x.dims[1], w.dims[0], spec.groups, bind_window(spec.window, x.dims.subspan(2))};
   if (c.has_input(2))
     require_same(c.input(2).size(), s.filters, "bias and output channels");
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x), weights(w), bias(optional_input(c, 2));
     write_as<C> out(c.output(0));
     const int64_t blocks = (s.outputs() + position_block - 1) / position_block;

@@ -145,8 +145,7 @@ void conv_transpose(kernel_context& c) {
     require_same(c.input(2).size(), all_filters, "bias and output channels");
   const int64_t in_plane = volume(x.dims.subspan(2)), out_plane = volume(c.output(0).dims.subspan(2));
   const int64_t taps = volume(w.dims.subspan(2));
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x), weights(w), bias(optional_input(c, 2));
     write_as<C> out(c.output(0));
     parallel_for(x.dims[0] * all_filters, 1, [&](int64_t begin, int64_t end) {

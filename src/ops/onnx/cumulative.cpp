@@ -46,8 +46,7 @@ void run(kernel_context& c, int64_t neutral, F combine) {
   if (axis.size() != 1)
     fail(errc::invalid_input, "the axis has {} elements instead of one", axis.size());
   const size_t along = normalize_axis(axis[0], c.input(0).dims.size());
-  visit_numeric(c.input(0).type,
-                [&](auto tag) { accumulate<typename decltype(tag)::type>(c, along, neutral, combine); });
+  visit_numeric(c.input(0).type, [&]<class T>(type_tag<T>) { accumulate<T>(c, along, neutral, combine); });
 }
 
 void cum_sum(kernel_context& c) {

@@ -145,7 +145,7 @@ void run_deform_conv(kernel_context& c) {
 void deform_conv(kernel_context& c) {
   deformed_dims(
       c.attrs(), [&](size_t i) { return to_symbolic(c.input(i).dims); }, [&](size_t i) { return c.has_input(i); });
-  visit_compute(c.input(0).type, [&](auto tag) { run_deform_conv<typename decltype(tag)::type>(c); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { run_deform_conv<T>(c); });
 }
 
 op_cost deform_conv_cost(const attributes&, const call_shapes& call) {

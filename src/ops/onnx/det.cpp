@@ -55,8 +55,7 @@ void det(kernel_context& c) {
   const const_view& x = c.input(0);
   const int64_t n = matrix_size(to_symbolic(x.dims)).constant(), area = n * n;
   const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, area));
-  visit_float(x.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_float(x.type, [&]<class T>(type_tag<T>) {
     parallel_for(c.output(0).size(), grain, [&](int64_t begin, int64_t end) {
       std::vector<double> matrix(static_cast<size_t>(area));
       for (int64_t b = begin; b < end; ++b) {

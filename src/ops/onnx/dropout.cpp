@@ -83,18 +83,14 @@ void keep_all(kernel_context& c) {
   if (mask.type == dtype::boolean)
     std::memset(mask.data, 1, static_cast<size_t>(mask.bytes()));
   else
-    visit_float(mask.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      std::fill_n(mask.as<T>(), mask.size(), T(1.f));
-    });
+    visit_float(mask.type, [&]<class T>(type_tag<T>) { std::fill_n(mask.as<T>(), mask.size(), T(1.f)); });
 }
 
 /// One thread: each number that is drawn depends on those before.
 void drop(kernel_context& c, double ratio) {
   std::mt19937 engine(static_cast<uint32_t>(c.attrs().integer("seed")));
   uint8_t* mask = c.has_output(1) ? c.output(1).as<uint8_t>() : nullptr;
-  visit_float(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_float(c.input(0).type, [&]<class T>(type_tag<T>) {
     const T* x = c.input(0).as<T>();
     T* y = c.output(0).as<T>();
     const auto scale = static_cast<compute_type<T>>(1 / (1 - ratio));

@@ -181,8 +181,7 @@ void einsum(kernel_context& c) {
   }
   const einsum_nest nest = nest_of(parse_einsum(c.attrs().text("equation", ""), ranks), shapes);
   const int64_t summed = volume(std::span(nest.extents).subspan(nest.output_axes));
-  const auto run = [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  const auto run = [&]<class C>(type_tag<C>) {
     std::deque<read_as<C>> operands; // they do not move
     for (size_t i = 0; i < c.input_count(); ++i)
       operands.emplace_back(c.input(i));

@@ -239,13 +239,12 @@ void run_dft(kernel_context& c, int64_t axis) {
 }
 
 void dft_17(kernel_context& c) {
-  visit_compute(c.input(0).type,
-                [&](auto tag) { run_dft<typename decltype(tag)::type>(c, c.attrs().integer("axis", 1)); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { run_dft<T>(c, c.attrs().integer("axis", 1)); });
 }
 
 void dft_20(kernel_context& c) {
   const int64_t axis = c.has_input(2) ? axis_operand(to_int64(c.input(2))) : -2;
-  visit_compute(c.input(0).type, [&](auto tag) { run_dft<typename decltype(tag)::type>(c, axis); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { run_dft<T>(c, axis); });
 }
 
 // -- STFT
@@ -314,7 +313,7 @@ void run_stft(kernel_context& c) {
 }
 
 void stft(kernel_context& c) {
-  visit_compute(c.input(0).type, [&](auto tag) { run_stft<typename decltype(tag)::type>(c); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { run_stft<T>(c); });
 }
 
 /// About 5 n log2 n operations a transform: some 80 an element.

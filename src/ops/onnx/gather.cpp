@@ -33,8 +33,7 @@ void gather_kernel(kernel_context& c) {
   for (int64_t& index : indices)
     index = checked_index(index, bound);
   const auto picks = static_cast<int64_t>(indices.size());
-  visit_movable(data.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_movable(data.type, [&]<class T>(type_tag<T>) {
     const T* x = data.as<T>();
     T* y = c.output(0).as<T>();
     parallel_for(
@@ -75,8 +74,7 @@ void gather_elements_kernel(kernel_context& c) {
   for (size_t i = 0; i < dims.size(); ++i)
     axes.push_back({dims[i], i == axis ? 0 : strides[i], 0});
   const std::vector<int64_t> indices = to_int64(c.input(1));
-  visit_movable(data.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_movable(data.type, [&]<class T>(type_tag<T>) {
     const T* x = data.as<T>();
     T* y = c.output(0).as<T>();
     parallel_for(static_cast<int64_t>(indices.size()), gather_grain, [&](int64_t begin, int64_t end) {
@@ -138,8 +136,7 @@ void gather_nd_kernel(kernel_context& c) {
     }
     return offset;
   };
-  visit_movable(data.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_movable(data.type, [&]<class T>(type_tag<T>) {
     T* y = c.output(0).as<T>();
     parallel_for(tuples, std::max<int64_t>(1, gather_grain / std::max<int64_t>(run, 1)),
                  [&](int64_t begin, int64_t end) {

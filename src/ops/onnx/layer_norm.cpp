@@ -62,8 +62,7 @@ void layer_norm(kernel_context& c) {
     return;
   const std::vector<double> scale = spread(c.input(1), x.dims, axis);
   const std::vector<double> bias = c.has_input(2) ? spread(c.input(2), x.dims, axis) : std::vector<double>{0.0};
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x);
     write_as<C> out(c.output(0));
     write_as<double> means(optional_output(c, 1)), factors(optional_output(c, 2));

@@ -191,7 +191,7 @@ void run_recurrence(kernel_context& c, const recurrence& r) {
 void linear_attention(kernel_context& c) {
   const recurrence r = parse_recurrence(
       c.attrs(), [&](size_t i) { return to_symbolic(c.input(i).dims); }, [&](size_t i) { return c.has_input(i); });
-  visit_compute(c.input(0).type, [&](auto tag) { run_recurrence<typename decltype(tag)::type>(c, r); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { run_recurrence<T>(c, r); });
 }
 
 /// Each step decays, reads and writes a state, and reads it for every query head.

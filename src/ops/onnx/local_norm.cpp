@@ -28,8 +28,7 @@ void lrn(kernel_context& c) {
   const double alpha = c.attrs().real("alpha", 1e-4f), beta = c.attrs().real("beta", 0.75f);
   const double bias = c.attrs().real("bias", 1.f);
   const int64_t before = std::min(channels, (size - 1) / 2), behind = std::min(channels, size / 2);
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x);
     write_as<C> out(c.output(0));
     parallel_for(x.dims[0] * channels, 1, [&](int64_t begin, int64_t end) {
@@ -61,8 +60,7 @@ void lp_norm(kernel_context& c) {
   const size_t axis = normalize_axis(c.attrs().integer("axis", -1), x.dims.size());
   const bool squares = c.attrs().integer("p", 2) == 2;
   const int64_t size = x.dims[axis], inner = volume(x.dims.subspan(axis + 1));
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x);
     write_as<C> out(c.output(0));
     parallel_for(size ? x.size() / size : 0, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, size)),
@@ -101,8 +99,7 @@ void mvn(kernel_context& c) {
     for (size_t a = x.dims.size(); a-- > 0; rest /= x.dims[a])
       cell[i] += rest % x.dims[a] * strides[a];
   }
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x);
     write_as<C> out(c.output(0));
     std::vector<double> mean(static_cast<size_t>(volume(kept)), 0.0), variance(mean);

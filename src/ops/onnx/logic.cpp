@@ -31,10 +31,7 @@ void equal_strings(kernel_context& c, const const_view& b) {
 
 template <class F>
 void compare_numbers(kernel_context& c, const const_view& b, F f) {
-  visit_numeric(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    zip<T, T, uint8_t>(c.input(0), b, c.output(0), f);
-  });
+  visit_numeric(c.input(0).type, [&]<class T>(type_tag<T>) { zip<T, T, uint8_t>(c.input(0), b, c.output(0), f); });
 }
 
 template <class F>
@@ -120,7 +117,7 @@ void select(kernel_context& c) {
 void where(kernel_context& c) {
   if (c.input(1).type == dtype::string)
     return select<std::string>(c);
-  visit_width(c.input(1).type, [&](auto tag) { select<typename decltype(tag)::type>(c); });
+  visit_width(c.input(1).type, [&]<class T>(type_tag<T>) { select<T>(c); });
 }
 
 void infer_where(infer_context& c) {

@@ -59,8 +59,7 @@ void nll_loss(kernel_context& c) {
   const bool ignores = c.attrs().has("ignore_index");
   const int64_t ignored = c.attrs().integer("ignore_index", 0);
   const std::vector<int64_t> targets = to_int64(c.input(1));
-  visit_float(x.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_float(x.type, [&]<class T>(type_tag<T>) {
     const T *scores = x.as<T>(), *weights = c.has_input(2) ? c.input(2).as<T>() : nullptr;
     T* y = c.output(0).as<T>();
     double sum = 0, weight_sum = 0;

@@ -86,8 +86,7 @@ void matmul(kernel_context& c) {
     m *= static_cast<int64_t>(a_index.size()); // one right matrix: all left rows are one matrix
     a_index = b_index = {0};
   }
-  visit_product(c.input(0).type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_product(c.input(0).type, [&]<class C>(type_tag<C>) {
     const read_as<C> a(c.input(0)), b(c.input(1));
     write_as<C> y(c.output(0));
     const auto one = [&](int64_t i) {
@@ -168,8 +167,7 @@ void general_gemm(kernel_context& c) {
     check_bias(to_symbolic(c.input(2).dims), d);
     bias_strides = broadcast_strides(c.input(2).dims, shape{m, n});
   }
-  visit_product(c.input(0).type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_product(c.input(0).type, [&]<class C>(type_tag<C>) {
     const read_as<C> a(c.input(0)), b(c.input(1)), bias(optional_input(c, 2));
     write_as<C> y(c.output(0));
     const std::vector<C> at = d.trans_a ? transposed(a.data(), k, m) : std::vector<C>{};

@@ -67,8 +67,7 @@ void max_unpool(kernel_context& c) {
   const shape counted = constants(asked), strides = strides_of(out.dims);
   const int64_t count = volume(counted), *indices = c.input(1).as<int64_t>();
   std::memset(out.data, 0, static_cast<size_t>(out.bytes()));
-  visit_width(x.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_width(x.type, [&]<class T>(type_tag<T>) {
     for (int64_t i = 0; i < x.size(); ++i) {
       if (indices[i] < 0 || indices[i] >= count)
         fail(errc::invalid_input, "index {} at position {} is outside of {}, which indices count in", indices[i], i,

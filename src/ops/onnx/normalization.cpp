@@ -108,8 +108,7 @@ void batch_norm(kernel_context& c) {
   const int64_t outer = x.dims[0], inner = outer > 0 && channels > 0 ? x.size() / (outer * channels) : 0;
   const bool training = Training && c.attrs().integer("training_mode", 0) != 0;
   const double epsilon = c.attrs().real("epsilon", 1e-5f), momentum = c.attrs().real("momentum", 0.9f);
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x);
     const read_as<double> scale(c.input(1)), bias(c.input(2)), mean(c.input(3)), variance(c.input(4));
     std::vector<moments> used(static_cast<size_t>(channels));
@@ -178,8 +177,7 @@ void group_norm(kernel_context& c, int64_t groups, int64_t vectors) {
     return;
   const double epsilon = c.attrs().real("epsilon", 1e-5f);
   const int64_t in_group = channels / groups, inner = x.size() / (x.dims[0] * channels);
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x);
     const read_as<double> scale(c.input(1)), bias(c.input(2));
     write_as<C> out(c.output(0));

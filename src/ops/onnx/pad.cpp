@@ -128,10 +128,8 @@ tensor pad_fill(const kernel_context& c) {
       fail(errc::invalid_input, "Pad's fill value must be one {}", to_string(type));
     copy_strided(type, c.input(2).data, fill.mutable_data(), {});
   } else if (types::numeric & set_of(type)) {
-    visit_numeric(type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      *fill.mutable_data<T>() = static_cast<T>(c.attrs().real("value", 0));
-    });
+    visit_numeric(type,
+                  [&]<class T>(type_tag<T>) { *fill.mutable_data<T>() = static_cast<T>(c.attrs().real("value", 0)); });
   } else if (type != dtype::string) {
     std::memset(fill.mutable_data(), 0, static_cast<size_t>(fill.bytes()));
   }

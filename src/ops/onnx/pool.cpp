@@ -126,8 +126,7 @@ void max_pool(kernel_context& c) {
   const window_axes axes = bind_window(parse_pool(c.attrs(), x.dims.size()), x.dims.subspan(2));
   const bool columns_first = c.attrs().integer("storage_order", 0) != 0;
   int64_t* indices = c.has_output(1) ? c.output(1).as<int64_t>() : nullptr;
-  visit_maximum(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_maximum(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x);
     write_as<C> out(c.output(0));
     for_outputs(x, axes, in.data(), [&](int64_t p, const C* plane, int64_t at, int64_t od, int64_t oh, int64_t ow) {
@@ -203,8 +202,7 @@ void average_pool(kernel_context& c) {
   const const_view& x = c.input(0);
   const window_axes axes = bind_window(parse_pool(c.attrs(), x.dims.size()), x.dims.subspan(2));
   const bool include_pad = c.attrs().integer("count_include_pad", 0) != 0;
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x);
     write_as<C> out(c.output(0));
     for_outputs(x, axes, in.data(), [&](int64_t, const C* plane, int64_t at, int64_t od, int64_t oh, int64_t ow) {
@@ -226,8 +224,7 @@ void lp_pool(kernel_context& c) {
   const const_view& x = c.input(0);
   const window_axes axes = bind_window(parse_pool(c.attrs(), x.dims.size()), x.dims.subspan(2));
   const double p = norm_order(c.attrs());
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x);
     write_as<C> out(c.output(0));
     for_outputs(x, axes, in.data(), [&](int64_t, const C* plane, int64_t at, int64_t od, int64_t oh, int64_t ow) {
@@ -244,8 +241,7 @@ template <class Step, class Finish>
 void global_pool(kernel_context& c, double init, Step step, Finish finish) {
   const const_view& x = c.input(0);
   const int64_t plane = volume(x.dims.subspan(2));
-  visit_compute(x.type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(x.type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(x);
     write_as<C> out(c.output(0));
     const int64_t grain = std::max<int64_t>(1, elementwise_grain / std::max<int64_t>(1, plane));

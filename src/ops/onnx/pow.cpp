@@ -78,8 +78,7 @@ void integral_power(kernel_context& c, const const_view& b) {
 }
 
 void power_with(kernel_context& c, const const_view& b) {
-  visit_numeric(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_numeric(c.input(0).type, [&]<class T>(type_tag<T>) {
     if constexpr (std::is_integral_v<T>)
       integral_power<T>(c, b);
     else

@@ -104,7 +104,7 @@ void quantize(kernel_context& c) {
     quantize_to(c, x, wide.mutable_data<int8_t>(), finish);
     return convert(wide.view(), y);
   }
-  visit_integer(y.type, [&](auto tag) { quantize_to(c, x, y.as<typename decltype(tag)::type>(), finish); });
+  visit_integer(y.type, [&]<class T>(type_tag<T>) { quantize_to(c, x, y.as<T>(), finish); });
 }
 
 /// The type of the zero point, else what `output_dtype` says (from opset 21 on), else uint8.

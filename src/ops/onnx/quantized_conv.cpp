@@ -148,8 +148,7 @@ void qlinear_conv(kernel_context& c) {
     fail(errc::invalid_input, "{} biases for {} filters", c.input(8).size(), conv.filters);
   const auto bias = by_filter<int32_t>(c, 8, conv.filters, 0);
   const quantized_range range = range_of(c.output(0).type);
-  visit_integer(c.output(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_integer(c.output(0).type, [&]<class T>(type_tag<T>) {
     T* y = c.output(0).as<T>();
     convolve(conv, [&](uint32_t sum, int64_t filter, int64_t to) {
       const auto f = static_cast<size_t>(filter);

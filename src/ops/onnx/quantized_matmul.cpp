@@ -139,8 +139,7 @@ void qlinear_matmul(kernel_context& c) {
   const float y_scale = *converted<float>(c.input(6)).data<float>();
   const float y_zero = *converted<float>(c.input(7)).data<float>();
   const quantized_range range = range_of(c.output(0).type);
-  visit_integer(c.output(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_integer(c.output(0).type, [&]<class T>(type_tag<T>) {
     T* y = c.output(0).as<T>();
     multiply(c, {3, 2, 5},
              [&](const std::vector<uint32_t>& sums, int64_t to, int64_t a_matrix, int64_t row, int64_t b_matrix) {

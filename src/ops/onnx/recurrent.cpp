@@ -267,8 +267,7 @@ void recurrent(kernel_context& c) {
                           d.directions,       d.reverse,          d.batch_first};
   const std::vector<std::string> defaults = default_activations(Kind);
   const std::vector<cell_activation> activations = parse_activations(c.attrs(), defaults, s.directions);
-  visit_compute(c.input(0).type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(c.input(0).type, [&]<class C>(type_tag<C>) {
     call_operands<C> operands(c, s);
     if (operands.y)
       std::fill_n(operands.y.data(), c.output(0).size(), C(0));

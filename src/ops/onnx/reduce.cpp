@@ -257,8 +257,7 @@ void reduce_as(const kernel_context& c, const reduction_walk& walk) {
     reduce_bytes<R>(walk, x, c.output(0));
     return;
   }
-  const auto run = [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  const auto run = [&]<class T>(type_tag<T>) {
     const read_as<T> in(x);
     write_as<T> out(c.output(0));
     reduce_elements<R>(walk, in.data(), out.data());

@@ -306,8 +306,7 @@ void resample_call(kernel_context& c, const resample_options& options) {
   taps.reserve(axes.size());
   for (const resample_axis& axis : axes)
     taps.push_back(taps_of(options, axis));
-  visit_numeric(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_numeric(c.input(0).type, [&]<class T>(type_tag<T>) {
     const tensor fill = tensor::scalar(narrow<T>(c.attrs().real("extrapolation_value", 0)));
     if (axes.empty())
       c.output(0).as<T>()[0] = c.input(0).as<T>()[0];

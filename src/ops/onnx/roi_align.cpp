@@ -163,7 +163,7 @@ template <bool HalfPixel>
 void roi_align(kernel_context& c) {
   const roi_options o = parse_roi_options(c.attrs(), HalfPixel);
   require_same(c.input(1).dims[0], c.input(2).dims[0], "regions and their images");
-  visit_compute(c.input(0).type, [&](auto tag) { run_roi_align<typename decltype(tag)::type>(c, o); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { run_roi_align<T>(c, o); });
 }
 
 /// Four samples an element, unless the attribute says how many.
@@ -253,7 +253,7 @@ void run_max_roi_pool(kernel_context& c) {
 }
 
 void max_roi_pool(kernel_context& c) {
-  visit_compute(c.input(0).type, [&](auto tag) { run_max_roi_pool<typename decltype(tag)::type>(c); });
+  visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { run_max_roi_pool<T>(c); });
 }
 
 constexpr auto roi_align_rows = std::to_array<op_def>({

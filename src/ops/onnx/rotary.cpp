@@ -66,8 +66,7 @@ void rotary(kernel_context& c) {
   const std::vector<int64_t> rows = cache_rows(c, s);
   const bool interleaved = c.attrs().integer("interleaved", 0) != 0;
   const int64_t half = s.rotated / 2;
-  visit_compute(c.input(0).type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(c.input(0).type, [&]<class C>(type_tag<C>) {
     const read_as<C> x(c.input(0)), cosine(c.input(1)), sine(c.input(2));
     write_as<C> y(c.output(0));
     const int64_t grain = std::max<int64_t>(1, elementwise_grain / std::max<int64_t>(1, s.size));

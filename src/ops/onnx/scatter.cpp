@@ -75,8 +75,7 @@ void scatter_elements_kernel(kernel_context& c) {
     axes.push_back({dims[i], 0, i == axis ? 0 : strides[i]});
   }
   const std::vector<int64_t> indices = to_int64(c.input(1));
-  visit_reduction(reduction_of(c.attrs()), out.type, [&](auto tag, auto combine) {
-    using T = typename decltype(tag)::type;
+  visit_reduction(reduction_of(c.attrs()), out.type, [&]<class T>(type_tag<T>, auto combine) {
     const T* updates = c.input(2).as<T>();
     T* y = out.as<T>();
     size_t i = 0;
@@ -119,8 +118,7 @@ void scatter_nd_kernel(kernel_context& c) {
          to_string(dims), to_string(out.dims));
   const shape strides = strides_of(out.dims);
   const std::vector<int64_t> numbers = to_int64(c.input(1));
-  visit_reduction(reduction_of(c.attrs()), out.type, [&](auto tag, auto combine) {
-    using T = typename decltype(tag)::type;
+  visit_reduction(reduction_of(c.attrs()), out.type, [&]<class T>(type_tag<T>, auto combine) {
     const T* updates = c.input(2).as<T>();
     for (int64_t tuple = 0; tuple < tuples; ++tuple) {
       int64_t offset = 0;

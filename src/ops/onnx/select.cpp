@@ -64,7 +64,7 @@ void non_zero_kernel(kernel_context& c) {
   if (in.type == dtype::boolean)
     scan(in.as<uint8_t>());
   else
-    visit_numeric(in.type, [&](auto tag) { scan(in.as<typename decltype(tag)::type>()); });
+    visit_numeric(in.type, [&]<class T>(type_tag<T>) { scan(in.as<T>()); });
   const auto rank = static_cast<int64_t>(in.dims.size()), count = static_cast<int64_t>(found.size());
   int64_t* y = output_of(c, 0, {rank, count}).as<int64_t>();
   const shape strides = strides_of(in.dims);
@@ -168,7 +168,7 @@ void unique_kernel(kernel_context& c) {
   else if (type == dtype::boolean)
     unique<uint8_t>(c);
   else
-    visit_numeric(type, [&](auto tag) { unique<typename decltype(tag)::type>(c); });
+    visit_numeric(type, [&]<class T>(type_tag<T>) { unique<T>(c); });
 }
 
 void infer_one_hot(infer_context& c) {
@@ -200,8 +200,7 @@ void one_hot_kernel(kernel_context& c) {
   const size_t axis = normalize_axis(c.attrs().integer("axis", -1), out.dims.size());
   const int64_t depth = out.dims[axis], inner = product(out.dims, axis + 1, out.dims.size());
   const std::vector<double> indices = to_double(c.input(0));
-  visit_movable(out.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_movable(out.type, [&]<class T>(type_tag<T>) {
     const T* values = c.input(2).as<T>();
     std::fill_n(out.as<T>(), out.size(), values[0]);
     for (size_t i = 0; i < indices.size(); ++i) {
@@ -233,8 +232,7 @@ void trilu_kernel(kernel_context& c) {
   }
   k = std::clamp(k, -rows - 1, columns + 1);
   const int64_t lines = product(in.dims, 0, in.dims.size() - 1);
-  visit_width(in.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_width(in.type, [&]<class T>(type_tag<T>) {
     for (int64_t line = 0; line < lines; ++line) {
       const T* x = in.as<T>() + line * columns;
       T* y = c.output(0).as<T>() + line * columns;

@@ -156,8 +156,8 @@ std::optional<dim> inferred_range_length(infer_context& c) {
       return std::nullopt;
     for (const tensor& t : {start, limit, delta})
       check_scalar(t.size());
-    return visit_float(c.type(0), [&](auto tag) -> std::optional<dim> {
-      return dim(range_length<typename decltype(tag)::type>(start.view(), limit.view(), delta.view()));
+    return visit_float(c.type(0), [&]<class T>(type_tag<T>) -> std::optional<dim> {
+      return dim(range_length<T>(start.view(), limit.view(), delta.view()));
     });
   }
   const auto start = c.known(0), limit = c.known(1), delta = c.known(2);
@@ -197,8 +197,7 @@ void infer_range(infer_context& c) {
 void range_kernel(kernel_context& c) {
   for (size_t i = 0; i < 3; ++i)
     check_scalar(c.input(i).size());
-  visit_numeric(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_numeric(c.input(0).type, [&]<class T>(type_tag<T>) {
     using compute =
         std::conditional_t<std::is_integral_v<T>, uint64_t, std::conditional_t<sizeof(T) == 8, double, float>>;
     const int64_t length = range_length<T>(c.input(0), c.input(1), c.input(2));
@@ -229,10 +228,7 @@ void eye_like_kernel(kernel_context& c) {
   if (out.type == dtype::boolean)
     fill(out.as<uint8_t>(), uint8_t{1});
   else
-    visit_numeric(out.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      fill(out.as<T>(), static_cast<T>(1));
-    });
+    visit_numeric(out.type, [&]<class T>(type_tag<T>) { fill(out.as<T>(), static_cast<T>(1)); });
 }
 
 void infer_expand(infer_context& c) {

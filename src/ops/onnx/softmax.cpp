@@ -27,8 +27,7 @@ void infer_softmax(infer_context& c) {
 template <bool Flatten, class F>
 void for_rows(kernel_context& c, F&& row) {
   const row_extent e = softmax_extent(c.attrs(), c.input(0).dims, Flatten);
-  visit_compute(c.input(0).type, [&](auto tag) {
-    using C = typename decltype(tag)::type;
+  visit_compute(c.input(0).type, [&]<class C>(type_tag<C>) {
     const read_as<C> in(c.input(0));
     write_as<C> out(c.output(0));
     const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, e.size));

@@ -69,8 +69,7 @@ void cosine_window(kernel_context& c) {
   require_one(std::ssize(sizes), "the window's size");
   const int64_t size = checked_window_size(sizes[0]), m = c.attrs().integer("periodic", 1) != 0 ? size : size - 1;
   const mutable_view out = output_of(c, 0, {size});
-  visit_numeric(out.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_numeric(out.type, [&]<class T>(type_tag<T>) {
     parallel_for(size, 4096, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(m);
@@ -138,8 +137,7 @@ void mel_weights(kernel_context& c) {
   const mel_call m = mel_operands(c);
   const std::vector<int64_t> edges = mel_edges(m);
   const mutable_view& out = c.output(0);
-  visit_numeric(out.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_numeric(out.type, [&]<class T>(type_tag<T>) {
     T* y = out.as<T>();
     std::fill_n(y, out.size(), T());
     const auto set = [&](int64_t bin, int64_t band, int64_t part, int64_t whole) {

@@ -89,8 +89,7 @@ void top_k_kernel(kernel_context& c) {
   if (wanted(c, axis) > in.dims[axis])
     fail(errc::invalid_input, "TopK takes {} elements of a dim of {}", wanted(c, axis), in.dims[axis]);
   const int64_t lines = product(in.dims, 0, axis) * product(in.dims, axis + 1, in.dims.size());
-  visit_numeric(in.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_numeric(in.type, [&]<class T>(type_tag<T>) {
     parallel_for(lines, std::max<int64_t>(1, top_k_grain / std::max<int64_t>(in.dims[axis], 1)),
                  [&](int64_t begin, int64_t end) { top_k_lines<T>(c, axis, begin, end); });
   });

@@ -41,8 +41,7 @@ scalar_call checked_call(const scalar_function& row, const attributes& attrs) {
 
 void run_scalar(kernel_context& c, const scalar_function& row) {
   const scalar_call call = checked_call(row, c.attrs());
-  visit_numeric(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_numeric(c.input(0).type, [&]<class T>(type_tag<T>) {
     with_formula<exact_math, &maps<T>>(
         call.code, [&](auto f) { map_scalar(c.input(0).as<T>(), call, c.output(0).as<T>(), c.output(0).size(), f); });
   });
@@ -71,7 +70,7 @@ void test_floats(kernel_context& c, F f) {
   if (types::float8 & set_of(x.type))
     return map_elements(x.as<uint8_t>(), y, x.size(),
                         [&](uint8_t bits) { return f(decode_small_float(x.type, bits)); });
-  visit_float(x.type, [&](auto tag) { map_elements(x.as<typename decltype(tag)::type>(), y, x.size(), f); });
+  visit_float(x.type, [&]<class T>(type_tag<T>) { map_elements(x.as<T>(), y, x.size(), f); });
 }
 
 void is_nan(kernel_context& c) {
@@ -97,8 +96,7 @@ compute_type<T> bound(const kernel_context& c, size_t i) {
 
 /// From opset 11 on the bounds are inputs.
 void clip(kernel_context& c) {
-  visit_numeric(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_numeric(c.input(0).type, [&]<class T>(type_tag<T>) {
     map_elements(c.input(0).as<T>(), c.output(0).as<T>(), c.output(0).size(),
                  [low = bound<T>(c, 1), high = bound<T>(c, 2)](compute_type<T> x) {
                    return scalar::formula<scalar_code::clip, exact_math>(x, low, high);

@@ -36,19 +36,16 @@ void combine_apart(kernel_context& c, F f) {
 
 template <scalar_code Code>
 void variadic_kernel(kernel_context& c) {
-  visit_numeric(c.input(0).type,
-                [&](auto tag) { combine_apart<typename decltype(tag)::type>(c, scalar_formula<Code>()); });
+  visit_numeric(c.input(0).type, [&]<class T>(type_tag<T>) { combine_apart<T>(c, scalar_formula<Code>()); });
 }
 
 void sum(kernel_context& c) {
-  visit_float(c.input(0).type,
-              [&](auto tag) { combine_apart<typename decltype(tag)::type>(c, scalar_formula<scalar_code::add>()); });
+  visit_float(c.input(0).type, [&]<class T>(type_tag<T>) { combine_apart<T>(c, scalar_formula<scalar_code::add>()); });
 }
 
 void mean(kernel_context& c) {
   sum(c);
-  visit_float(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
+  visit_float(c.input(0).type, [&]<class T>(type_tag<T>) {
     const auto count = static_cast<compute_type<T>>(c.input_count());
     map_elements(c.output(0).as<T>(), c.output(0).as<T>(), c.output(0).size(), [=](auto x) { return x / count; });
   });
