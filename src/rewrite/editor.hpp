@@ -64,6 +64,23 @@ private:
   bool appended_ = false;
 };
 
+/// Calls `f(n)`, the step of a pass, for each living node in the order of the indices, also for those that `f` adds.
+/// Returns whether a call returned true.
+template <class F>
+bool each_node(const graph_editor& e, const F& f) {
+  bool changed = false;
+  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n)
+    changed |= e.alive(n) && f(n);
+  return changed;
+}
+
+/// The same, but not for the nodes that `f` adds.
+template <class F>
+bool each_present_node(const graph_editor& e, const F& f) {
+  const auto count = static_cast<node_id>(e.node_count());
+  return each_node(e, [&](node_id n) { return n < count && f(n); });
+}
+
 /// Returns whether a node's output dims depend on data: later values may mention the symbols it defines.
 bool defines_symbols(const graph& g, const node& n);
 

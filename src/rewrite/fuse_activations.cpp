@@ -112,18 +112,13 @@ bool fuse_hard_swish(graph_editor& e, node_id n) {
 
 bool fuse_activations(graph_editor& e) {
   const bool gelu = has_row("Gelu"), swish = has_row("Swish"), hard_swish = has_row("HardSwish");
-  bool changed = false;
-  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
-    if (!e.alive(n))
-      continue;
-    if (gelu && (is_op(e.at(n), "Erf") || is_op(e.at(n), "Tanh")))
-      changed |= fuse_gelu(e, n, is_op(e.at(n), "Erf"));
-    else if (swish && is_op(e.at(n), "Sigmoid"))
-      changed |= fuse_silu(e, n);
-    else if (hard_swish && is_op(e.at(n), "Clip"))
-      changed |= fuse_hard_swish(e, n);
-  }
-  return changed;
+  return each_node(e, [&](node_id n) {
+    if (is_op(e.at(n), "Erf") || is_op(e.at(n), "Tanh"))
+      return gelu && fuse_gelu(e, n, is_op(e.at(n), "Erf"));
+    if (is_op(e.at(n), "Sigmoid"))
+      return swish && fuse_silu(e, n);
+    return hard_swish && is_op(e.at(n), "Clip") && fuse_hard_swish(e, n);
+  });
 }
 
 } // namespace troupe

@@ -360,17 +360,15 @@ bool take_presents_apart(graph_editor& e, node_id n) {
 } // namespace
 
 bool fuse_attention(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n) {
-    if (e.alive(n) && is_op(e.at(n), "Softmax"))
-      changed |= fuse_attention_at(e, n);
+  return each_present_node(e, [&](node_id n) {
+    bool changed = is_op(e.at(n), "Softmax") && fuse_attention_at(e, n);
     if (e.alive(n) && is_op(e.at(n), "Attention"))
       changed |= take_presents_apart(e, n);
     if (e.alive(n) && is_own(e.at(n), "Attention"))
       for (const auto take : {take_cache_apart, take_transposes, append_to_caches})
         changed |= take(e, n);
-  }
-  return changed;
+    return changed;
+  });
 }
 
 } // namespace troupe

@@ -190,11 +190,8 @@ bool fuse_matmul_at(graph_editor& e, node_id n) {
 } // namespace
 
 bool fuse_matmul(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n) && (e.at(n).op_type == "MatMul" || e.at(n).op_type == "Gemm"))
-      changed |= fuse_matmul_at(e, n);
-  return changed;
+  return each_present_node(
+      e, [&](node_id n) { return (e.at(n).op_type == "MatMul" || e.at(n).op_type == "Gemm") && fuse_matmul_at(e, n); });
 }
 
 } // namespace troupe

@@ -216,21 +216,16 @@ bool fuse_end(graph_editor& e, node_id n) {
 } // namespace
 
 bool fuse_norms(graph_editor& e) {
-  bool changed = false;
   const bool groups = has_row("GroupNormalization");
-  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
-    if (!e.alive(n))
-      continue;
+  return each_node(e, [&](node_id n) {
     const bool by_instance = is_op(e.at(n), "InstanceNormalization");
-    if (by_instance || is_op(e.at(n), "GroupNormalization")) {
-      changed |= (groups && by_instance && fuse_group(e, n)) || fuse_end(e, n);
-    } else if (is_op(e.at(n), "Div") || is_op(e.at(n), "Mul")) {
-      const deviation d = normalised(e, n);
-      if (d.source != no_value)
-        changed |= fuse_layer(e, n, d) || fuse_rms(e, n, d);
-    }
-  }
-  return changed;
+    if (by_instance || is_op(e.at(n), "GroupNormalization"))
+      return (groups && by_instance && fuse_group(e, n)) || fuse_end(e, n);
+    if (!is_op(e.at(n), "Div") && !is_op(e.at(n), "Mul"))
+      return false;
+    const deviation d = normalised(e, n);
+    return d.source != no_value && (fuse_layer(e, n, d) || fuse_rms(e, n, d));
+  });
 }
 
 } // namespace troupe

@@ -238,16 +238,11 @@ bool fuse_without_norm(graph_editor& e, node_id n) {
 } // namespace
 
 bool fuse_projections(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n))
-      changed |= fuse_after_norm(e, n);
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n) && (e.at(n).op_type == "MatMul" || e.at(n).op_type == "MatMulNBits"))
-      changed |= fuse_without_norm(e, n);
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n))
-      changed |= fuse_into_product(e, n);
+  bool changed = each_present_node(e, [&](node_id n) { return fuse_after_norm(e, n); });
+  changed |= each_present_node(e, [&](node_id n) {
+    return (e.at(n).op_type == "MatMul" || e.at(n).op_type == "MatMulNBits") && fuse_without_norm(e, n);
+  });
+  changed |= each_present_node(e, [&](node_id n) { return fuse_into_product(e, n); });
   return changed;
 }
 

@@ -73,11 +73,7 @@ bool fuse_requantisation(graph_editor& e, node_id n) {
 } // namespace
 
 bool fuse_quantized_elementwise(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n)
-    if (e.alive(n))
-      changed |= fuse(e, n) || fuse_requantisation(e, n);
-  return changed;
+  return each_node(e, [&](node_id n) { return fuse(e, n) || fuse_requantisation(e, n); });
 }
 
 } // namespace troupe

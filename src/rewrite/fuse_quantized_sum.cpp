@@ -93,11 +93,7 @@ bool fuse_sum(graph_editor& e, node_id index) {
 } // namespace
 
 bool fuse_quantized_sum(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n)
-    if (e.alive(n))
-      changed |= fuse_sum(e, n);
-  return changed;
+  return each_node(e, [&](node_id n) { return fuse_sum(e, n); });
 }
 
 } // namespace troupe

@@ -108,11 +108,7 @@ bool fuse_rotary_at(graph_editor& e, node_id n) {
 } // namespace
 
 bool fuse_rotary(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n) && is_op(e.at(n), "Add"))
-      changed |= fuse_rotary_at(e, n);
-  return changed;
+  return each_present_node(e, [&](node_id n) { return is_op(e.at(n), "Add") && fuse_rotary_at(e, n); });
 }
 
 } // namespace troupe

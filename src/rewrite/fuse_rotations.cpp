@@ -143,11 +143,7 @@ bool fuse_rotations_at(graph_editor& e, node_id n) {
 } // namespace
 
 bool fuse_rotations(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n) && is_own(e.at(n), "Projections"))
-      changed |= fuse_rotations_at(e, n);
-  return changed;
+  return each_present_node(e, [&](node_id n) { return is_own(e.at(n), "Projections") && fuse_rotations_at(e, n); });
 }
 
 } // namespace troupe

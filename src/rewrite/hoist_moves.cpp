@@ -156,16 +156,9 @@ bool hoist_concat(graph_editor& e, node_id n) {
 } // namespace
 
 bool hoist_moves(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n) {
-    if (!e.alive(n))
-      continue;
-    if (is_op(e.at(n), "Transpose"))
-      changed |= hoist_transpose(e, n);
-    else if (is_op(e.at(n), "Concat"))
-      changed |= hoist_concat(e, n);
-  }
-  return changed;
+  return each_present_node(e, [&](node_id n) {
+    return is_op(e.at(n), "Transpose") ? hoist_transpose(e, n) : is_op(e.at(n), "Concat") && hoist_concat(e, n);
+  });
 }
 
 } // namespace troupe

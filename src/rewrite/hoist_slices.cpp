@@ -158,11 +158,7 @@ bool hoist(graph_editor& e, node_id n) {
 } // namespace
 
 bool hoist_slices(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) // also those that come to be
-    if (e.alive(n) && (is_op(e.at(n), "Slice") || is_op(e.at(n), "Gather")))
-      changed |= hoist(e, n);
-  return changed;
+  return each_node(e, [&](node_id n) { return (is_op(e.at(n), "Slice") || is_op(e.at(n), "Gather")) && hoist(e, n); });
 }
 
 } // namespace troupe

@@ -102,16 +102,13 @@ bool merge(graph_editor& e, node_id n, node_id twin) {
 bool merge_common(graph_editor& e) {
   bool changed = merge_constants(e);
   std::unordered_map<std::string, node_id> first;
-  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
-    if (!e.alive(n))
-      continue;
+  changed |= each_node(e, [&](node_id n) {
     const std::string key = key_of(e, e.at(n));
     if (key.empty())
-      continue;
+      return false;
     const auto [it, inserted] = first.emplace(key, n);
-    if (!inserted)
-      changed |= merge(e, n, it->second);
-  }
+    return !inserted && merge(e, n, it->second);
+  });
   return changed;
 }
 

@@ -31,20 +31,18 @@ bool is_view(const graph_editor& e, const node& n) {
 } // namespace
 
 bool merge_reshapes(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
-    if (!e.alive(n) || !is_view(e, e.at(n)) || !e.val(e.at(n).outputs[0]).dims)
-      continue;
+  return each_node(e, [&](node_id n) {
+    if (!is_view(e, e.at(n)) || !e.val(e.at(n).outputs[0]).dims)
+      return false;
     value_id source = e.at(n).inputs[0];
     while (e.producer(source) >= 0 && is_view(e, e.at(e.producer(source))))
       source = e.at(e.producer(source)).inputs[0];
     const bool chained = source != e.at(n).inputs[0];
     if (!chained && !is_op(e.at(n), "Transpose"))
-      continue;
+      return false;
     const value_id out = e.at(n).outputs[0];
-    changed |= e.replace(n, make_reshape(e, e.at(n).name, source, *e.val(out).dims, out));
-  }
-  return changed;
+    return e.replace(n, make_reshape(e, e.at(n).name, source, *e.val(out).dims, out));
+  });
 }
 
 } // namespace troupe

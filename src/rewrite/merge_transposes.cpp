@@ -5,24 +5,22 @@
 namespace troupe {
 
 bool merge_transposes(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
-    if (!e.alive(n) || !is_op(e.at(n), "Transpose"))
-      continue;
+  return each_node(e, [&](node_id n) {
+    if (!is_op(e.at(n), "Transpose"))
+      return false;
     const node_id before = produced_by(e, e.at(n).inputs[0], "Transpose");
     const auto& dims = e.val(e.at(n).outputs[0]).dims;
     if (before < 0 || !dims)
-      continue;
+      return false;
     const auto outer = permutation_of(e.at(n), dims->size()), inner = permutation_of(e.at(before), dims->size());
     std::vector<int64_t> composed(outer.size());
     for (size_t i = 0; i < outer.size(); ++i)
       composed[i] = inner[static_cast<size_t>(outer[i])];
     attributes attrs;
     attrs.set("perm", composed);
-    changed |= e.replace(
+    return e.replace(
         n, make_node(e.at(n).name, "", "Transpose", {e.at(before).inputs[0]}, {e.at(n).outputs[0]}, std::move(attrs)));
-  }
-  return changed;
+  });
 }
 
 } // namespace troupe

@@ -32,18 +32,16 @@ value_id align(graph_editor& e, const node& n) {
 } // namespace
 
 bool modernise_broadcasts(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
-    if (!e.alive(n) || !is_limited(e, e.at(n)))
-      continue;
+  return each_node(e, [&](node_id n) {
+    if (!is_limited(e, e.at(n)))
+      return false;
     node modern = e.at(n);
     modern.inputs[1] = align(e, modern);
     modern.def = find_op("", modern.op_type, modern_opset);
     modern.attrs.erase("axis");
     modern.attrs.erase("broadcast");
-    changed |= e.replace(n, std::move(modern));
-  }
-  return changed;
+    return e.replace(n, std::move(modern));
+  });
 }
 
 } // namespace troupe

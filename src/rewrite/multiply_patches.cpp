@@ -96,11 +96,7 @@ bool multiply(graph_editor& e, node_id index) {
 } // namespace
 
 bool multiply_patches(graph_editor& e) {
-  bool changed = false;
-  const auto count = static_cast<node_id>(e.node_count());
-  for (node_id n = 0; n < count; ++n)
-    changed = (e.alive(n) && multiply(e, n)) || changed;
-  return changed;
+  return each_present_node(e, [&](node_id n) { return multiply(e, n); });
 }
 
 } // namespace troupe

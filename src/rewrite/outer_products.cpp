@@ -7,17 +7,14 @@
 namespace troupe {
 
 bool multiply_outer(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n) {
-    if (!e.alive(n) || !is_op(e.at(n), "MatMul"))
-      continue;
+  return each_present_node(e, [&](node_id n) {
     const node& call = e.at(n);
+    if (!is_op(call, "MatMul"))
+      return false;
     const auto &a = e.val(call.inputs[0]).dims, &b = e.val(call.inputs[1]).dims;
-    if (!a || !b || a->size() < 2 || b->size() < 2 || !a->back().is(1) || !(*b)[b->size() - 2].is(1))
-      continue;
-    changed |= e.replace(n, make_node(call.name, "", "Mul", call.inputs, call.outputs));
-  }
-  return changed;
+    return a && b && a->size() >= 2 && b->size() >= 2 && a->back().is(1) && (*b)[b->size() - 2].is(1) &&
+           e.replace(n, make_node(call.name, "", "Mul", call.inputs, call.outputs));
+  });
 }
 
 } // namespace troupe

@@ -176,11 +176,7 @@ bool read_packed(graph_editor& e, node_id n) {
 } // namespace
 
 bool read_packed_heads(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n) && is_own(e.at(n), "Attention"))
-      changed |= read_packed(e, n);
-  return changed;
+  return each_present_node(e, [&](node_id n) { return is_own(e.at(n), "Attention") && read_packed(e, n); });
 }
 
 } // namespace troupe

@@ -65,11 +65,7 @@ bool project(graph_editor& e, node_id n) {
 } // namespace
 
 bool project_attention(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n))
-      changed |= project(e, n);
-  return changed;
+  return each_present_node(e, [&](node_id n) { return project(e, n); });
 }
 
 } // namespace troupe

@@ -109,12 +109,8 @@ bool drop_round_trip(graph_editor& e, node_id n) {
 } // namespace
 
 bool push_dequantize(graph_editor& e) {
-  bool changed = false;
-  const auto nodes = static_cast<node_id>(e.node_count());
-  for (node_id n = 0; n < nodes; ++n)
-    if (e.alive(n))
-      changed |= push_after(e, n) || drop_round_trip(e, n) || pull_before(e, n);
-  return changed;
+  return each_present_node(e,
+                           [&](node_id n) { return push_after(e, n) || drop_round_trip(e, n) || pull_before(e, n); });
 }
 
 } // namespace troupe

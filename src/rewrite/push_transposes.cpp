@@ -174,20 +174,15 @@ bool gather_first(graph_editor& e, node_id n) {
 } // namespace
 
 bool push_transposes(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n) {
-    if (!e.alive(n))
-      continue;
+  return each_present_node(e, [&](node_id n) {
     if (is_op(e.at(n), "Reshape"))
-      changed |= lift_leading_one(e, n);
-    else if (is_op(e.at(n), "Transpose"))
-      changed |= settle_ones(e, n);
-    else if (is_op(e.at(n), "Gather"))
-      changed |= gather_first(e, n);
-    else if (keeps_places(e.at(n)))
-      changed |= sink_through(e, n);
-  }
-  return changed;
+      return lift_leading_one(e, n);
+    if (is_op(e.at(n), "Transpose"))
+      return settle_ones(e, n);
+    if (is_op(e.at(n), "Gather"))
+      return gather_first(e, n);
+    return keeps_places(e.at(n)) && sink_through(e, n);
+  });
 }
 
 } // namespace troupe

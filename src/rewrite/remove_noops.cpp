@@ -21,14 +21,10 @@ value_id repeated(graph_editor& e, node& n) {
 } // namespace
 
 bool remove_noops(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
-    if (!e.alive(n))
-      continue;
-    if (const value_id same = repeated(e, e.at(n)); same != no_value)
-      changed |= e.bypass(n, same);
-  }
-  return changed;
+  return each_node(e, [&](node_id n) {
+    const value_id same = repeated(e, e.at(n));
+    return same != no_value && e.bypass(n, same);
+  });
 }
 
 } // namespace troupe

@@ -67,11 +67,8 @@ bool scale_by_constants(graph_editor& e, node_id n, std::map<norm_parameters, st
 
 bool scale_channels(graph_editor& e) {
   std::map<norm_parameters, std::optional<norm_constants>> made;
-  bool changed = false;
-  const auto count = static_cast<node_id>(e.node_count()); // those that are added are none
-  for (node_id n = 0; n < count; ++n)
-    changed |= e.alive(n) && is_op(e.at(n), "BatchNormalization") && scale_by_constants(e, n, made);
-  return changed;
+  return each_present_node(
+      e, [&](node_id n) { return is_op(e.at(n), "BatchNormalization") && scale_by_constants(e, n, made); });
 }
 
 } // namespace troupe

@@ -60,11 +60,8 @@ bool shift_at(graph_editor& e, node_id n) {
 } // namespace
 
 bool shift_ranges(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n) && is_op(e.at(n), "Add") && e.at(n).inputs.size() == 2)
-      changed |= shift_at(e, n);
-  return changed;
+  return each_present_node(
+      e, [&](node_id n) { return is_op(e.at(n), "Add") && e.at(n).inputs.size() == 2 && shift_at(e, n); });
 }
 
 } // namespace troupe

@@ -146,11 +146,7 @@ bool split_product_at(graph_editor& e, node_id n) {
 } // namespace
 
 bool split_products(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n) && e.at(n).op_type == "MatMul")
-      changed |= split_product_at(e, n);
-  return changed;
+  return each_present_node(e, [&](node_id n) { return e.at(n).op_type == "MatMul" && split_product_at(e, n); });
 }
 
 } // namespace troupe

@@ -96,11 +96,7 @@ bool spread(graph_editor& e, node_id n) {
 } // namespace
 
 bool spread_sums(graph_editor& e) {
-  bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
-    if (e.alive(n))
-      changed |= spread(e, n);
-  return changed;
+  return each_present_node(e, [&](node_id n) { return spread(e, n); });
 }
 
 } // namespace troupe
