@@ -66,9 +66,7 @@ std::shared_ptr<const plan> plan_of(const session& s, const named_tensors& input
 bound_plan_ptr bound_plan_of(const session& s, const named_tensors& inputs) {
   auto query = std::make_unique<actors::plan_query>();
   query->inputs = inputs;
-  std::future<bound_plan_ptr> future = query->result.future();
-  caf::anon_send(engine_access::coordinator(s, inputs), actors::plan_query_message(std::move(query)));
-  return future.get();
+  return actors::ask<actors::plan_query_message>(engine_access::coordinator(s, inputs), std::move(query)).get();
 }
 
 } // namespace troupe

@@ -18,7 +18,10 @@
 #include "run/commands.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/send.hpp>
 #include <caf/typed_actor.hpp>
+
+#include <concepts>
 
 namespace troupe::actors {
 
@@ -158,37 +161,28 @@ using coordinator_ref =
                             caf::reacts_to<device_leaves>, caf::reacts_to<close_session>, caf::reacts_to<tick>,
                             caf::reacts_to<memory_changed>, caf::reacts_to<continue_control>>;
 
+/// Sends a caller's question, or run, as a message of type `M`. Returns the future of its answer.
+template <class M, class Receiver, class Asked>
+auto ask(const Receiver& to, std::unique_ptr<Asked> asked) {
+  auto answer = asked->result.future();
+  caf::anon_send(to, M(std::move(asked)));
+  return answer;
+}
+
+template <class T, class... Types>
+concept one_of = (std::same_as<T, Types> || ...);
+
+/// What actors send each other.
+template <class T>
+concept is_message =
+    one_of<T, open_device, device_opened, install_plan, run_chunks, run_lent, stop_execution, end_execution,
+           retire_plan, fetch_tensor, put_tensor, tensor_put, tensor_fetched, query_stats, plan_installed, chunk_begun,
+           chunk_ended, plan_wanted, planned, device_joined, device_leaves, run, cancel_run, plan_query_message,
+           session_query_message, submit_request, piece_ran, stream_query_message, close_session, tick, memory_changed,
+           continue_control, device_stats>;
+
 } // namespace troupe::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::open_device)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::device_opened)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::install_plan)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::run_chunks)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run_lent)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_execution)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::end_execution)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::retire_plan)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_tensor)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::put_tensor)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tensor_put)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_fetched)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::query_stats)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::plan_installed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::chunk_begun)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::chunk_ended)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::plan_wanted)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::planned)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::device_joined)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::device_leaves)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::cancel_run)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_query_message)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::session_query_message)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::submit_request)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::piece_ran)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::stream_query_message)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::close_session)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::memory_changed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::continue_control)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::device_stats)
+/// Messages are not serialised.
+template <troupe::actors::is_message T>
+struct caf::allowed_unsafe_message_type<T> : std::true_type {};

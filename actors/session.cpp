@@ -214,9 +214,7 @@ std::future<run_result> session::state::prepare_on(const actors::replica& one, n
                                                    run_options options) {
   auto pending = make_watched_run(std::move(inputs), std::move(options), one.session->actor());
   pending->request->only_prepares = true;
-  std::future<run_result> future = pending->result.future();
-  caf::anon_send(one.session->actor(), actors::run(std::move(pending)));
-  return future;
+  return ask<actors::run>(one.session->actor(), std::move(pending));
 }
 
 std::future<run_result> session::run_async(named_tensors inputs, const run_options& options) const {
@@ -279,15 +277,9 @@ void session::submit(named_tensors inputs, const run_options& options, run_callb
 
 stream_stats session::queue_stats() const {
   stream_stats all;
-  for (const std::shared_ptr<state>& part : state::at_work(state_)) {
-    stream_door* door = part->door_if_any();
-    if (!door)
-      continue;
-    auto query = std::make_unique<stream_query>();
-    std::future<stream_stats> future = query->result.future();
-    caf::anon_send(door->actor(), stream_query_message(std::move(query)));
-    all += future.get();
-  }
+  for (const std::shared_ptr<state>& part : state::at_work(state_))
+    if (stream_door* door = part->door_if_any())
+      all += ask<stream_query_message>(door->actor(), std::make_unique<stream_query>()).get();
   return all;
 }
 
@@ -307,9 +299,7 @@ tensor session::fetch(const device_tensor& value) const {
 std::future<run_result> session::fetch_async(named_device_tensors values) const {
   auto pending = std::make_unique<pending_run>(named_tensors{}, run_options{.device_inputs = std::move(values)});
   pending->request->only_fetches = true;
-  std::future<run_result> future = pending->result.future();
-  caf::anon_send(state_->coordinator(), actors::run(std::move(pending)));
-  return future;
+  return ask<actors::run>(state_->coordinator(), std::move(pending));
 }
 
 std::optional<strategy_choice> session::choice() const {
@@ -327,11 +317,8 @@ std::vector<strategy_choice> session::compare(const named_tensors& inputs) const
 session_stats session::stats() const {
   std::vector<std::future<session_stats>> each;
   for (const std::shared_ptr<state>& part : state::at_work(state_))
-    for (const actors::replica& r : part->replicas) {
-      auto query = std::make_unique<stats_query>();
-      each.push_back(query->result.future());
-      caf::anon_send(r.session->actor(), session_query_message(std::move(query)));
-    }
+    for (const actors::replica& r : part->replicas)
+      each.push_back(ask<session_query_message>(r.session->actor(), std::make_unique<stats_query>()));
   if (each.empty())
     return {.load_ms = state_->model->load_ms};
   session_stats all = each.front().get();
