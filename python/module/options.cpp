@@ -15,7 +15,7 @@ namespace {
 template <class Options>
 struct option {
   const char* name;
-  void (*set)(Options&, const py::handle&);
+  void (*set)(Options&, const char* name, const py::handle&);
 };
 
 template <class Options, size_t Size>
@@ -33,7 +33,7 @@ Options options_of(const option<Options> (&known)[Size], const char* what, const
       throw error(errc::invalid_argument, message);
     }
     try {
-      row->set(made, value);
+      row->set(made, row->name, value);
     } catch (const py::cast_error&) {
       throw error(errc::invalid_argument,
                   std::string(what) + ": option '" + name + "' cannot be " + std::string(py::repr(value)));
@@ -51,129 +51,122 @@ std::chrono::microseconds microseconds_of(const py::handle& seconds) {
   return std::chrono::microseconds(static_cast<int64_t>(std::ceil(std::min(given, longest) * 1e6)));
 }
 
-std::vector<std::string> texts(const py::handle& v) {
-  return v.cast<std::vector<std::string>>();
+/// Returns structs of members of these types, which Python gives as tuples.
+template <class Struct, class... Members>
+std::vector<Struct> structs_of(const py::handle& v) {
+  std::vector<Struct> all;
+  for (auto& members : v.cast<std::vector<std::tuple<Members...>>>())
+    all.push_back(std::apply([](auto&... each) { return Struct{std::move(each)...}; }, members));
+  return all;
 }
 
-std::vector<placement_pin> pins_of(const py::handle& v) {
-  std::vector<placement_pin> pins;
-  for (auto& [pattern, device] : v.cast<std::vector<std::pair<std::string, std::string>>>())
-    pins.push_back({pattern, device});
-  return pins;
+// Rows set a member of the options, or of a struct in them, by the members that lead there: o.*a.*b.
+
+template <auto... Path, class Options>
+auto& member(Options& o) {
+  return (o.*....*Path);
+}
+
+template <auto... Path, class Options>
+void set(Options& o, const char*, const py::handle& v) {
+  auto& value = member<Path...>(o);
+  value = v.cast<std::remove_reference_t<decltype(value)>>();
+}
+
+template <auto Made, auto... Path, class Options>
+void set_made(Options& o, const char*, const py::handle& v) {
+  member<Path...>(o) = Made(v);
+}
+
+template <const auto& Words, auto... Path, class Options>
+void set_word(Options& o, const char* name, const py::handle& v) {
+  member<Path...>(o) = value_of(Words, name, v.cast<std::string>());
 }
 
 using engine_row = option<engine_options>;
 constexpr engine_row engine_rows[] = {
-    {"devices", [](engine_options& o, const py::handle& v) { o.devices = texts(v); }},
-    {"hosts", [](engine_options& o, const py::handle& v) { o.hosts = texts(v); }},
-    {"certificate", [](engine_options& o, const py::handle& v) { o.credentials.certificate = v.cast<std::string>(); }},
-    {"key", [](engine_options& o, const py::handle& v) { o.credentials.key = v.cast<std::string>(); }},
-    {"ca", [](engine_options& o, const py::handle& v) { o.credentials.ca = v.cast<std::string>(); }},
-    {"insecure", [](engine_options& o, const py::handle& v) { o.credentials.insecure = v.cast<bool>(); }},
-    {"completion",
-     [](engine_options& o, const py::handle& v) {
-       o.completion = value_of(completion_words, "completion", v.cast<std::string>());
-     }},
-    {"kernels", [](engine_options& o,
-                   const py::handle& v) { o.kernels = value_of(kernel_words, "kernels", v.cast<std::string>()); }},
-    {"scheduler_threads", [](engine_options& o, const py::handle& v) { o.scheduler_threads = v.cast<unsigned>(); }},
-    {"cpu_threads", [](engine_options& o, const py::handle& v) { o.cpu_threads = v.cast<unsigned>(); }},
+    {"devices", set<&engine_options::devices>},
+    {"hosts", set<&engine_options::hosts>},
+    {"certificate", set<&engine_options::credentials, &host_credentials::certificate>},
+    {"key", set<&engine_options::credentials, &host_credentials::key>},
+    {"ca", set<&engine_options::credentials, &host_credentials::ca>},
+    {"insecure", set<&engine_options::credentials, &host_credentials::insecure>},
+    {"completion", set_word<completion_words, &engine_options::completion>},
+    {"kernels", set_word<kernel_words, &engine_options::kernels>},
+    {"scheduler_threads", set<&engine_options::scheduler_threads>},
+    {"cpu_threads", set<&engine_options::cpu_threads>},
     {"device_timeout",
-     [](engine_options& o, const py::handle& v) { o.device_timeout = milliseconds_of(v.cast<double>()); }},
-    {"memory", [](engine_options& o, const py::handle& v) { o.memory = v.cast<std::map<std::string, int64_t>>(); }},
-    {"profile_file", [](engine_options& o, const py::handle& v) { o.profile_file = v.cast<std::string>(); }},
-    {"record", [](engine_options& o, const py::handle& v) { o.recorder.folder = v.cast<std::string>(); }},
-    {"record_memory", [](engine_options& o, const py::handle& v) { o.recorder.memory = v.cast<size_t>(); }},
+     [](engine_options& o, const char*, const py::handle& v) { o.device_timeout = milliseconds_of(v.cast<double>()); }},
+    {"memory", set<&engine_options::memory>},
+    {"profile_file", set<&engine_options::profile_file>},
+    {"record", set<&engine_options::recorder, &recorder_options::folder>},
+    {"record_memory", set<&engine_options::recorder, &recorder_options::memory>},
 };
 
 using session_row = option<given_session>;
 constexpr session_row session_rows[] = {
     {"policy",
-     [](given_session& o, const py::handle& v) {
+     [](given_session& o, const char* name, const py::handle& v) {
        if (py::isinstance<py::str>(v))
-         o.policy = value_of(policy_words, "policy", v.cast<std::string>());
+         set_word<policy_words, &given_session::policy>(o, name, v);
        else
          o.policy_plugin = (o.own = own_policy_of(v))->handle();
      }},
-    {"policy_plugin", [](given_session& o, const py::handle& v) { o.policy_plugin = v.cast<std::string>(); }},
-    {"split_along", [](given_session& o, const py::handle& v) { o.split_along = v.cast<int>(); }},
-    {"devices", [](given_session& o, const py::handle& v) { o.devices = texts(v); }},
-    {"strategy", [](given_session& o,
-                    const py::handle& v) { o.strategy = value_of(strategy_words, "strategy", v.cast<std::string>()); }},
-    {"strategy_plugin", [](given_session& o, const py::handle& v) { o.strategy_plugin = v.cast<std::string>(); }},
-    {"micro_batch", [](given_session& o, const py::handle& v) { o.stream.micro_batch = v.cast<int64_t>(); }},
-    {"depth", [](given_session& o, const py::handle& v) { o.stream.depth = v.cast<size_t>(); }},
-    {"schedule",
-     [](given_session& o, const py::handle& v) {
-       o.stream.schedule = value_of(schedule_words, "schedule", v.cast<std::string>());
-     }},
-    {"shares", [](given_session& o,
-                  const py::handle& v) { o.stream.shares = value_of(share_words, "shares", v.cast<std::string>()); }},
-    {"max_batch", [](given_session& o, const py::handle& v) { o.stream.max_batch = v.cast<int64_t>(); }},
-    {"max_delay", [](given_session& o, const py::handle& v) { o.stream.max_delay = microseconds_of(v); }},
-    {"queue_limit", [](given_session& o, const py::handle& v) { o.stream.queue_limit = v.cast<size_t>(); }},
-    {"ordered", [](given_session& o, const py::handle& v) { o.stream.ordered = v.cast<bool>(); }},
-    {"goal", [](given_session& o,
-                const py::handle& v) { o.choice.goal = value_of(objective_words, "goal", v.cast<std::string>()); }},
-    {"max_devices", [](given_session& o, const py::handle& v) { o.choice.max_devices = v.cast<size_t>(); }},
-    {"max_memory", [](given_session& o, const py::handle& v) { o.choice.max_memory = v.cast<int64_t>(); }},
-    {"max_latency", [](given_session& o, const py::handle& v) { o.choice.max_latency = microseconds_of(v); }},
-    {"pins", [](given_session& o, const py::handle& v) { o.pins = pins_of(v); }},
-    {"plan_file", [](given_session& o, const py::handle& v) { o.plan_file = v.cast<std::string>(); }},
-    {"fuse", [](given_session& o, const py::handle& v) { o.fuse = v.cast<bool>(); }},
-    {"precision",
-     [](given_session& o, const py::handle& v) {
-       o.precision = value_of(precision_words, "precision", v.cast<std::string>());
-     }},
-    {"outputs", [](given_session& o, const py::handle& v) { o.outputs = texts(v); }},
-    {"dims", [](given_session& o, const py::handle& v) { o.dims = v.cast<bindings>(); }},
+    {"policy_plugin", set<&given_session::policy_plugin>},
+    {"split_along", [](given_session& o, const char*, const py::handle& v) { o.split_along = v.cast<int>(); }},
+    {"devices", set<&given_session::devices>},
+    {"strategy", set_word<strategy_words, &given_session::strategy>},
+    {"strategy_plugin", set<&given_session::strategy_plugin>},
+    {"micro_batch", set<&given_session::stream, &stream_options::micro_batch>},
+    {"depth", set<&given_session::stream, &stream_options::depth>},
+    {"schedule", set_word<schedule_words, &given_session::stream, &stream_options::schedule>},
+    {"shares", set_word<share_words, &given_session::stream, &stream_options::shares>},
+    {"max_batch", set<&given_session::stream, &stream_options::max_batch>},
+    {"max_delay", set_made<microseconds_of, &given_session::stream, &stream_options::max_delay>},
+    {"queue_limit", set<&given_session::stream, &stream_options::queue_limit>},
+    {"ordered", set<&given_session::stream, &stream_options::ordered>},
+    {"goal", set_word<objective_words, &given_session::choice, &choice_options::goal>},
+    {"max_devices", set<&given_session::choice, &choice_options::max_devices>},
+    {"max_memory", set<&given_session::choice, &choice_options::max_memory>},
+    {"max_latency", set_made<microseconds_of, &given_session::choice, &choice_options::max_latency>},
+    {"pins", set_made<structs_of<placement_pin, std::string, std::string>, &given_session::pins>},
+    {"plan_file", set<&given_session::plan_file>},
+    {"fuse", set<&given_session::fuse>},
+    {"precision", set_word<precision_words, &given_session::precision>},
+    {"outputs", set<&given_session::outputs>},
+    {"dims", set<&given_session::dims>},
 };
-
-std::vector<simulated_loss> losses_of(const py::handle& v) {
-  std::vector<simulated_loss> all;
-  for (auto& [device, at_ms, back_ms] : v.cast<std::vector<std::tuple<std::string, double, double>>>())
-    all.push_back({device, at_ms, back_ms});
-  return all;
-}
-
-std::vector<simulated_speed> speeds_of(const py::handle& v) {
-  std::vector<simulated_speed> all;
-  for (auto& [device, at_ms, percent] : v.cast<std::vector<std::tuple<std::string, double, double>>>())
-    all.push_back({device, at_ms, percent});
-  return all;
-}
 
 using simulation_row = option<given_simulation>;
 constexpr simulation_row simulation_rows[] = {
-    {"cluster", [](given_simulation& o, const py::handle& v) { o.cluster_text = v.cast<std::string>(); }},
-    {"profile_file", [](given_simulation& o, const py::handle& v) { o.profile_file = v.cast<std::string>(); }},
+    {"cluster", set<&given_simulation::cluster_text>},
+    {"profile_file", set<&given_simulation::profile_file>},
     {"session",
-     [](given_simulation& o, const py::handle& v) {
+     [](given_simulation& o, const char*, const py::handle& v) {
        const given_session session = session_options_of(py::reinterpret_borrow<py::dict>(v));
        o.session = session;
        o.own = session.own;
      }},
-    {"task_seconds", [](given_simulation& o, const py::handle& v) { o.task_seconds = v.cast<std::vector<double>>(); }},
-    {"requests", [](given_simulation& o, const py::handle& v) { o.requests = v.cast<size_t>(); }},
-    {"warm_up", [](given_simulation& o, const py::handle& v) { o.warm_up = v.cast<size_t>(); }},
-    {"in_flight", [](given_simulation& o, const py::handle& v) { o.arrivals.in_flight = v.cast<size_t>(); }},
+    {"task_seconds", set<&given_simulation::task_seconds>},
+    {"requests", set<&given_simulation::requests>},
+    {"warm_up", set<&given_simulation::warm_up>},
+    {"in_flight", set<&given_simulation::arrivals, &arrivals::in_flight>},
     {"per_second",
-     [](given_simulation& o, const py::handle& v) {
+     [](given_simulation& o, const char*, const py::handle& v) {
        o.arrivals.how = arrivals::process::poisson;
        o.arrivals.per_second = v.cast<double>();
      }},
     {"times_s",
-     [](given_simulation& o, const py::handle& v) {
+     [](given_simulation& o, const char*, const py::handle& v) {
        o.arrivals.how = arrivals::process::listed;
        o.arrivals.times_s = v.cast<std::vector<double>>();
      }},
-    {"rows", [](given_simulation& o, const py::handle& v) { o.arrivals.rows = v.cast<std::vector<int64_t>>(); }},
-    {"deadlines_s",
-     [](given_simulation& o, const py::handle& v) { o.arrivals.deadlines_s = v.cast<std::vector<double>>(); }},
-    {"losses", [](given_simulation& o, const py::handle& v) { o.losses = losses_of(v); }},
-    {"speeds", [](given_simulation& o, const py::handle& v) { o.speeds = speeds_of(v); }},
-    {"noise", [](given_simulation& o, const py::handle& v) { o.noise = v.cast<double>(); }},
-    {"seed", [](given_simulation& o, const py::handle& v) { o.seed = v.cast<uint64_t>(); }},
+    {"rows", set<&given_simulation::arrivals, &arrivals::rows>},
+    {"deadlines_s", set<&given_simulation::arrivals, &arrivals::deadlines_s>},
+    {"losses", set_made<structs_of<simulated_loss, std::string, double, double>, &given_simulation::losses>},
+    {"speeds", set_made<structs_of<simulated_speed, std::string, double, double>, &given_simulation::speeds>},
+    {"noise", set<&given_simulation::noise>},
+    {"seed", set<&given_simulation::seed>},
 };
 
 } // namespace
