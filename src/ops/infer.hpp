@@ -1,7 +1,10 @@
-// Shape inference that several families share.
+// Attributes and shape inference that several families share.
 #pragma once
 
 #include "ops/op.hpp"
+
+#include <algorithm>
+#include <initializer_list>
 
 namespace troupe {
 
@@ -13,6 +16,18 @@ inline void infer_same(infer_context& c) {
 /// Returns the element type that attribute `name` states by ONNX's number for it, `otherwise` if it is not there.
 inline dtype stated_type(const attributes& attrs, std::string_view name, dtype otherwise) {
   return attrs.has(name) ? dtype_from_onnx(static_cast<int>(attrs.integer(name))) : otherwise;
+}
+
+/// Returns attribute `name`, `otherwise` if it is not there. Throws `errc::invalid_model`, which lists the `known`
+/// words, unless it is one of them.
+std::string word_of(const attributes& attrs, std::string_view name, std::string_view otherwise,
+                    std::initializer_list<std::string_view> known);
+
+/// The same as an enumerator: `known` has the words of all enumerators in order.
+template <class E>
+E word_as(const attributes& attrs, std::string_view name, std::string_view otherwise,
+          std::initializer_list<std::string_view> known) {
+  return static_cast<E>(std::ranges::find(known, word_of(attrs, name, otherwise, known)) - known.begin());
 }
 
 /// Returns the common type of all present inputs; throws `errc::invalid_model` if two differ.

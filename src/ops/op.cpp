@@ -3,11 +3,24 @@
 #include "base/limits.hpp"
 #include "graph/dim_budget.hpp"
 #include "ops/evaluate.hpp"
+#include "ops/infer.hpp"
 #include "ops/strided_copy.hpp"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 namespace troupe {
+
+std::string word_of(const attributes& attrs, std::string_view name, std::string_view otherwise,
+                    std::initializer_list<std::string_view> known) {
+  std::string word = attrs.text(name, std::string(otherwise));
+  if (std::ranges::find(known, word) != known.end())
+    return word;
+  const std::span<const std::string_view> all(known);
+  fail(errc::invalid_model, "attribute '{}' is '{}', not {} or {}", name, word,
+       fmt::join(all.first(all.size() - 1), ", "), all.back());
+}
 
 const value& infer_context::input(size_t i) const {
   if (!has_input(i))

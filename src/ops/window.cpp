@@ -1,5 +1,6 @@
 #include "ops/window.hpp"
 
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 #include <algorithm>
@@ -26,16 +27,9 @@ std::vector<int64_t> sizes(const attributes& attrs, std::string_view name, size_
 } // namespace
 
 auto_pad parse_auto_pad(const attributes& attrs) {
-  const std::string text = attrs.text("auto_pad", "NOTSET");
-  if (text == "NOTSET" || text.empty())
+  if (attrs.text("auto_pad", "").empty())
     return auto_pad::notset;
-  if (text == "VALID")
-    return auto_pad::valid;
-  if (text == "SAME_UPPER")
-    return auto_pad::same_upper;
-  if (text == "SAME_LOWER")
-    return auto_pad::same_lower;
-  fail(errc::invalid_model, "attribute 'auto_pad' is '{}', not NOTSET, VALID, SAME_UPPER or SAME_LOWER", text);
+  return word_as<auto_pad>(attrs, "auto_pad", "NOTSET", {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"});
 }
 
 window_spec parse_window(const attributes& attrs, std::vector<int64_t> kernel) {

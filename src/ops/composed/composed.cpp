@@ -8,6 +8,7 @@
 //               too short; the odd element is left out, or comes, at the end
 //   SwiGLU: a · sigmoid(alpha · a) · b
 #include "ops/expansion.hpp"
+#include "ops/infer.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
 #include "ops/strided_copy.hpp"
@@ -65,12 +66,7 @@ void expand_affine_grid(expansion& e) {
 // -- CausalConvWithState
 
 value_id activate_causal_conv(expansion& e, value_id y) {
-  const std::string activation = e.attrs().text("activation", "none");
-  if (activation == "silu" || activation == "swish")
-    return e.add("Swish", {y});
-  if (activation != "none")
-    fail(errc::invalid_model, "attribute 'activation' is '{}', not none, silu or swish", activation);
-  return y;
+  return word_of(e.attrs(), "activation", "none", {"none", "silu", "swish"}) == "none" ? y : e.add("Swish", {y});
 }
 
 /// Without a past the convolution pads x itself, so that x is not copied.

@@ -2,6 +2,7 @@
 // sqeuclidean, its square.
 #include "ops/axes.hpp"
 #include "ops/expansion.hpp"
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -10,10 +11,7 @@ namespace troupe {
 namespace {
 
 bool takes_root(const attributes& attrs) {
-  const std::string metric = attrs.text("metric", "sqeuclidean");
-  if (metric != "euclidean" && metric != "sqeuclidean")
-    fail(errc::invalid_model, "attribute 'metric' is '{}', not euclidean or sqeuclidean", metric);
-  return metric == "euclidean";
+  return word_of(attrs, "metric", "sqeuclidean", {"euclidean", "sqeuclidean"}) == "euclidean";
 }
 
 void infer_cdist(infer_context& c) {

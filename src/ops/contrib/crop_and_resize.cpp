@@ -7,6 +7,7 @@
 // four neighbours (bilinear) or the nearest element, extrapolation_value where a place is outside.
 #include "ops/axes.hpp"
 #include "ops/expansion.hpp"
+#include "ops/infer.hpp"
 #include "ops/onnx/regions.hpp"
 #include "ops/operand.hpp"
 
@@ -19,10 +20,7 @@ constexpr size_t crop_size_input = 3;
 
 /// Returns whether attribute `mode` asks for four neighbours.
 bool crops_bilinearly(const attributes& attrs) {
-  const std::string mode = attrs.text("mode", "bilinear");
-  if (mode != "bilinear" && mode != "nearest")
-    fail(errc::invalid_model, "attribute 'mode' is '{}', not bilinear or nearest", mode);
-  return mode == "bilinear";
+  return word_of(attrs, "mode", "bilinear", {"bilinear", "nearest"}) == "bilinear";
 }
 
 void infer_crop(infer_context& c) {

@@ -9,6 +9,7 @@
 //   LinearAttentionGate: decay = decay_scale · softplus(a + dt_bias), of one number each a head, in float32; beta =
 //     sigmoid(b)
 #include "ops/expansion.hpp"
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 namespace troupe {
@@ -48,9 +49,7 @@ void expand_gated_add(expansion& e) {
 }
 
 void expand_gated_norm(expansion& e) {
-  const std::string activation = e.attrs().text("activation", "silu");
-  if (activation != "silu" && activation != "sigmoid")
-    fail(errc::invalid_model, "attribute 'activation' is '{}', not silu or sigmoid", activation);
+  const std::string activation = word_of(e.attrs(), "activation", "silu", {"silu", "sigmoid"});
   const symbolic_shape x = e.dims(e.input(0)), scale = e.dims(e.input(1));
   require_rank(x.size(), 1, "x");
   require_same_dims(e.dims(e.input(2)), x, "the gate and x");

@@ -1,5 +1,6 @@
 #include "ops/contrib/grouped_cache.hpp"
 
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 namespace troupe {
@@ -19,12 +20,10 @@ value_id aligned_scale(expansion& e, size_t input, int64_t heads, const dim& siz
 
 cache_codes::cache_codes(expansion& e, const char* kind, size_t scale, size_t past, int64_t heads, const dim& size)
     : e_(e) {
-  const std::string how = e.attrs().text(kind, "NONE");
+  const std::string how = word_of(e.attrs(), kind, "NONE", {"NONE", "PER_TENSOR", "PER_CHANNEL"});
   const int64_t bits = e.attrs().integer("kv_cache_bit_width", 0);
   if (how == "NONE")
     return;
-  if (how != "PER_TENSOR" && how != "PER_CHANNEL")
-    fail(errc::invalid_model, "attribute '{}' is '{}', not NONE, PER_TENSOR or PER_CHANNEL", kind, how);
   if (bits != 4 && bits != 8)
     fail(errc::invalid_model, "attribute 'kv_cache_bit_width' is {}; a quantised cache has 4 or 8", bits);
   if (!e.has_input(past))

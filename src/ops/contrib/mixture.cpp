@@ -41,12 +41,7 @@ struct mixture_rule {
 };
 
 expert_activation parse_activation(const attributes& attrs) {
-  const std::string name = attrs.text("activation_type", "relu");
-  static constexpr std::array<std::string_view, 5> names{"relu", "gelu", "silu", "swiglu", "identity"};
-  const auto* found = std::find(names.begin(), names.end(), name);
-  if (found == names.end())
-    fail(errc::invalid_model, "attribute 'activation_type' is '{}', not relu, gelu, silu, swiglu or identity", name);
-  return static_cast<expert_activation>(found - names.begin());
+  return word_as<expert_activation>(attrs, "activation_type", "relu", {"relu", "gelu", "silu", "swiglu", "identity"});
 }
 
 mixture_rule parse_rule(const attributes& attrs, bool coded) {

@@ -12,6 +12,7 @@
 //   OneHotEncoder: for each element a row of zeros with a 1 at its category; all zeros, or an error, if it is none
 #include "ops/axes.hpp"
 #include "ops/expansion.hpp"
+#include "ops/infer.hpp"
 #include "ops/ml/scores.hpp"
 #include "ops/operand.hpp"
 
@@ -99,14 +100,8 @@ void expand_imputer(expansion& e) {
 // -- Normalizer
 
 const char* reduction_of(const attributes& attrs) {
-  const std::string norm = attrs.text("norm", "MAX");
-  if (norm == "MAX")
-    return "ReduceMax";
-  if (norm == "L1")
-    return "ReduceL1";
-  if (norm == "L2")
-    return "ReduceL2";
-  fail(errc::invalid_model, "attribute 'norm' is '{}', not MAX, L1 or L2", norm);
+  const std::string norm = word_of(attrs, "norm", "MAX", {"MAX", "L1", "L2"});
+  return norm == "MAX" ? "ReduceMax" : norm == "L1" ? "ReduceL1" : "ReduceL2";
 }
 
 void expand_normalizer(expansion& e) {

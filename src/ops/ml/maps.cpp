@@ -48,15 +48,10 @@ struct cast_map_options {
 };
 
 cast_map_options parse_cast_map(const attributes& attrs) {
-  static const std::map<std::string, dtype> types{
-      {"TO_FLOAT", dtype::float32}, {"TO_INT64", dtype::int64}, {"TO_STRING", dtype::string}};
-  const std::string to = attrs.text("cast_to", "TO_FLOAT"), form = attrs.text("map_form", "DENSE");
-  const auto type = types.find(to);
-  if (type == types.end())
-    fail(errc::invalid_model, "attribute 'cast_to' is '{}', not TO_FLOAT, TO_INT64 or TO_STRING", to);
-  if (form != "DENSE" && form != "SPARSE")
-    fail(errc::invalid_model, "attribute 'map_form' is '{}', not DENSE or SPARSE", form);
-  const cast_map_options o{type->second, form == "SPARSE", attrs.integer("max_map", 1)};
+  const std::string to = word_of(attrs, "cast_to", "TO_FLOAT", {"TO_FLOAT", "TO_INT64", "TO_STRING"}),
+                    form = word_of(attrs, "map_form", "DENSE", {"DENSE", "SPARSE"});
+  const dtype type = to == "TO_FLOAT" ? dtype::float32 : to == "TO_INT64" ? dtype::int64 : dtype::string;
+  const cast_map_options o{type, form == "SPARSE", attrs.integer("max_map", 1)};
   if (o.sparse && (o.places < 1 || o.places > std::numeric_limits<int32_t>::max()))
     fail(errc::invalid_model, "attribute 'max_map' is {}", o.places);
   return o;

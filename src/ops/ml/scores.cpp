@@ -4,6 +4,7 @@
 //   PROBIT √2 · erf⁻¹(2s − 1), by the approximation with a = 0.147 that every engine uses (its error is below 0.4 %)
 #include "ops/ml/scores.hpp"
 
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -45,13 +46,8 @@ void softmax(std::span<C> scores, bool zeros_stay) {
 } // namespace
 
 score_transform parse_transform(const attributes& attrs) {
-  const std::string name = attrs.text("post_transform", "NONE");
-  static constexpr std::array<std::string_view, 5> names{"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
-  for (size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name)
-      return static_cast<score_transform>(i);
-  fail(errc::invalid_model, "attribute 'post_transform' is '{}', not NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT",
-       name);
+  return word_as<score_transform>(attrs, "post_transform", "NONE",
+                                  {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"});
 }
 
 void require_count(std::string_view attribute, size_t count, size_t wanted) {

@@ -9,6 +9,7 @@
 //     Weng, "Probability estimates for multi-class classification by pairwise coupling", 2004, its second approach).
 // Without support vectors the coefficients are those of linear scores, and rho[0] is added to each.
 #include "base/checked.hpp"
+#include "ops/infer.hpp"
 #include "ops/ml/scores.hpp"
 #include "ops/operand.hpp"
 
@@ -41,12 +42,7 @@ struct kernel_rule {
 };
 
 kernel_rule parse_kernel(const attributes& attrs) {
-  const std::string name = attrs.text("kernel_type", "LINEAR");
-  static constexpr std::array<std::string_view, 4> names{"LINEAR", "POLY", "RBF", "SIGMOID"};
-  const auto* found = std::find(names.begin(), names.end(), name);
-  if (found == names.end())
-    fail(errc::invalid_model, "attribute 'kernel_type' is '{}', not LINEAR, POLY, RBF or SIGMOID", name);
-  kernel_rule rule{static_cast<svm_kernel>(found - names.begin())};
+  kernel_rule rule{word_as<svm_kernel>(attrs, "kernel_type", "LINEAR", {"LINEAR", "POLY", "RBF", "SIGMOID"})};
   if (const auto params = attrs.reals("kernel_params", {}); !params.empty()) {
     require_count("kernel_params", params.size(), 3);
     rule.gamma = params[0];

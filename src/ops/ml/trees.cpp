@@ -6,6 +6,7 @@
 // two classes ever gets votes, and there are no base values for both, its score is that of the second class: a
 // probability if no weight is negative, else a margin.
 #include "base/checked.hpp"
+#include "ops/infer.hpp"
 #include "ops/ml/forest.hpp"
 #include "ops/ml/scores.hpp"
 #include "ops/operand.hpp"
@@ -88,12 +89,7 @@ void predict(kernel_context& c, const ensemble& m) {
 constexpr int64_t most_targets = int64_t{1} << 20;
 
 aggregation parse_aggregation(const attributes& attrs) {
-  const std::string name = attrs.text("aggregate_function", "SUM");
-  static constexpr std::array<std::string_view, 4> names{"AVERAGE", "SUM", "MIN", "MAX"};
-  const auto* found = std::find(names.begin(), names.end(), name);
-  if (found == names.end())
-    fail(errc::invalid_model, "attribute 'aggregate_function' is '{}', not AVERAGE, SUM, MIN or MAX", name);
-  return static_cast<aggregation>(found - names.begin());
+  return word_as<aggregation>(attrs, "aggregate_function", "SUM", {"AVERAGE", "SUM", "MIN", "MAX"});
 }
 
 ensemble parse_regressor(const attributes& attrs) {

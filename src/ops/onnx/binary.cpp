@@ -46,10 +46,7 @@ void bitwise(kernel_context& c) {
 }
 
 bool shifts_left(const attributes& attrs) {
-  const std::string direction = attrs.text("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT")
-    fail(errc::invalid_model, "attribute 'direction' is '{}', not LEFT or RIGHT", direction);
-  return direction == "LEFT";
+  return word_of(attrs, "direction", "", {"LEFT", "RIGHT"}) == "LEFT";
 }
 
 void infer_bit_shift(infer_context& c) {

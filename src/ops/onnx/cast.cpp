@@ -17,15 +17,8 @@ constexpr dtype_set bit_castable = castable & ~types::string;
 
 /// What becomes of values between and beyond a small float's: attributes `saturate` and, for float8e8m0, `round_mode`.
 small_float_rule small_float_rule_of(const attributes& attrs) {
-  const std::string rounding = attrs.text("round_mode", "up");
-  const bool saturate = attrs.integer("saturate", 1) != 0;
-  if (rounding == "up")
-    return {saturate, scale_rounding::up};
-  if (rounding == "down")
-    return {saturate, scale_rounding::down};
-  if (rounding == "nearest")
-    return {saturate, scale_rounding::nearest};
-  fail(errc::invalid_model, "attribute 'round_mode' is '{}', not up, down or nearest", rounding);
+  return {attrs.integer("saturate", 1) != 0,
+          word_as<scale_rounding>(attrs, "round_mode", "up", {"up", "down", "nearest"})};
 }
 
 void cast(kernel_context& c) {

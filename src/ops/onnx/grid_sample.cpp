@@ -9,6 +9,7 @@
 
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ constexpr size_t most_axes = 3, most_taps = 4;
 } // namespace
 
 sampling parse_sampling(const attributes& attrs) {
-  const std::string mode = attrs.text("mode", "linear"), padding = attrs.text("padding_mode", "zeros");
+  const std::string mode = attrs.text("mode", "linear");
   sampling s{.align_corners = attrs.integer("align_corners", 0) != 0};
   if (mode == "linear" || mode == "bilinear")
     s.mode = sample_mode::linear;
@@ -33,16 +34,9 @@ sampling parse_sampling(const attributes& attrs) {
     s.mode = sample_mode::nearest;
   else
     fail(errc::invalid_model, "attribute 'mode' is '{}', not nearest, linear or cubic", mode);
-  if (padding == "zeros")
-    s.padding = sample_padding::zeros;
-  else if (padding == "border")
-    s.padding = sample_padding::border;
-  else if (padding == "reflection")
-    s.padding = sample_padding::reflection;
-  else if (padding == border_of_taps)
-    s.padding = sample_padding::border_taps;
-  else
-    fail(errc::invalid_model, "attribute 'padding_mode' is '{}', not zeros, border or reflection", padding);
+  s.padding = attrs.text("padding_mode", "") == border_of_taps
+                  ? sample_padding::border_taps
+                  : word_as<sample_padding>(attrs, "padding_mode", "zeros", {"zeros", "border", "reflection"});
   return s;
 }
 

@@ -6,6 +6,7 @@
 // Transparency is left out. Grey is (299 R + 587 G + 114 B) / 1000, rounded.
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/movement.hpp"
 
 #include <leptonica/allheaders.h>
@@ -25,14 +26,7 @@ constexpr int64_t most_pixels = int64_t{1} << 26;
 enum class pixel_format : uint8_t { rgb, bgr, grey };
 
 pixel_format parse_format(const attributes& attrs) {
-  const std::string name = attrs.text("pixel_format", "RGB");
-  if (name == "RGB")
-    return pixel_format::rgb;
-  if (name == "BGR")
-    return pixel_format::bgr;
-  if (name == "Grayscale")
-    return pixel_format::grey;
-  fail(errc::invalid_model, "attribute 'pixel_format' is '{}', not RGB, BGR or Grayscale", name);
+  return word_as<pixel_format>(attrs, "pixel_format", "RGB", {"RGB", "BGR", "Grayscale"});
 }
 
 int64_t channels_of(pixel_format format) {

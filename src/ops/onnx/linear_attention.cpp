@@ -11,6 +11,7 @@
 // double). Attribute chunk_size is about speed alone.
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 #include <algorithm>
@@ -31,11 +32,9 @@ struct recurrence {
 };
 
 void read_rule(recurrence& r, const attributes& attrs) {
-  const std::string rule = attrs.text("update_rule", "gated_delta");
+  const std::string rule = word_of(attrs, "update_rule", "gated_delta", {"linear", "gated", "delta", "gated_delta"});
   r.decays = rule == "gated" || rule == "gated_delta";
   r.corrects = rule == "delta" || rule == "gated_delta";
-  if (!r.decays && !r.corrects && rule != "linear")
-    fail(errc::invalid_model, "attribute 'update_rule' is '{}', not linear, gated, delta or gated_delta", rule);
   r.q_heads = attrs.integer("q_num_heads");
   r.kv_heads = attrs.integer("kv_num_heads");
   if (r.kv_heads < 1 || r.q_heads < 1 || r.q_heads % r.kv_heads != 0)

@@ -9,6 +9,7 @@
 // double.
 #include "ops/axes.hpp"
 #include "ops/expansion.hpp"
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 namespace troupe {
@@ -17,14 +18,7 @@ namespace {
 enum class loss_reduction : uint8_t { none, sum, mean };
 
 loss_reduction loss_reduction_of(const attributes& attrs) {
-  const std::string text = attrs.text("reduction", "mean");
-  if (text == "none")
-    return loss_reduction::none;
-  if (text == "sum")
-    return loss_reduction::sum;
-  if (text == "mean")
-    return loss_reduction::mean;
-  fail(errc::invalid_model, "attribute 'reduction' is '{}', not none, sum or mean", text);
+  return word_as<loss_reduction>(attrs, "reduction", "mean", {"none", "sum", "mean"});
 }
 
 /// Throws unless the operands fit each other; returns the dims of a loss that is not reduced.

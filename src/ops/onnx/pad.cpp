@@ -4,6 +4,7 @@
 // Negative pads crop.
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/movement.hpp"
 #include "ops/onnx/axis_gather.hpp"
 #include "ops/onnx/padding.hpp"
@@ -13,16 +14,7 @@ namespace troupe {
 namespace {
 
 pad_mode mode_of(const attributes& attrs) {
-  const std::string mode = attrs.text("mode", "constant");
-  if (mode == "constant")
-    return pad_mode::constant;
-  if (mode == "reflect")
-    return pad_mode::reflect;
-  if (mode == "edge")
-    return pad_mode::edge;
-  if (mode == "wrap")
-    return pad_mode::wrap;
-  fail(errc::invalid_model, "attribute 'mode' is '{}', not constant, reflect, edge or wrap", mode);
+  return word_as<pad_mode>(attrs, "mode", "constant", {"constant", "reflect", "edge", "wrap"});
 }
 
 /// Pads of all axes, begin and end, from the listed ones (those of `axes`, all if absent).

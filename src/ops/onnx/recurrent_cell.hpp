@@ -1,6 +1,7 @@
 // What the kernels of recurrent layers share (recurrent.cpp, attn_lstm.cpp): a cell's operands, and the LSTM's cell.
 #pragma once
 
+#include "ops/infer.hpp"
 #include "ops/onnx/recurrent_activation.hpp"
 
 #include <algorithm>
@@ -17,9 +18,7 @@ struct step_directions {
 
 /// Returns what attribute `direction` says; throws `errc::invalid_model` if that is none.
 inline step_directions directions_of(const attributes& attrs) {
-  const std::string direction = attrs.text("direction", "forward");
-  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-    fail(errc::invalid_model, "attribute 'direction' is '{}', not forward, reverse or bidirectional", direction);
+  const std::string direction = word_of(attrs, "direction", "forward", {"forward", "reverse", "bidirectional"});
   return {direction == "bidirectional" ? 2 : 1, direction == "reverse"};
 }
 

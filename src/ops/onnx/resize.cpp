@@ -8,13 +8,13 @@
 #include "base/parallel.hpp"
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/movement.hpp"
 #include "ops/onnx/axis_gather.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fmt/ranges.h>
 #include <limits>
 
 namespace troupe {
@@ -101,25 +101,13 @@ std::vector<double> optional_numbers(const tensor& t) {
   return t.defined() ? to_double(t.view()) : std::vector<double>{};
 }
 
-/// Throws `errc::invalid_model` unless an attribute is one of the words that ONNX knows; absent ones are.
-void require_word(const attributes& attrs, std::string_view name, std::span<const std::string_view> known) {
-  const std::string word = attrs.text(name, std::string(known[0]));
-  if (std::ranges::count(known, word) == 0)
-    fail(errc::invalid_model, "attribute '{}' is '{}', not {}", name, word, fmt::join(known, " or "));
-}
-
 void check_words(const attributes& attrs) {
-  static constexpr std::array<std::string_view, 4> modes{"nearest", "linear", "cubic", "bilinear"};
-  static constexpr std::array<std::string_view, 7> coordinates{
-      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-      "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
-  static constexpr std::array<std::string_view, 4> roundings{"round_prefer_floor", "round_prefer_ceil", "floor",
-                                                             "ceil"};
-  static constexpr std::array<std::string_view, 3> policies{"stretch", "not_larger", "not_smaller"};
-  require_word(attrs, "mode", modes);
-  require_word(attrs, "coordinate_transformation_mode", coordinates);
-  require_word(attrs, "nearest_mode", roundings);
-  require_word(attrs, "keep_aspect_ratio_policy", policies);
+  word_of(attrs, "mode", "nearest", {"nearest", "linear", "cubic", "bilinear"});
+  word_of(attrs, "coordinate_transformation_mode", "half_pixel",
+          {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+           "tf_half_pixel_for_nn", "tf_crop_and_resize"});
+  word_of(attrs, "nearest_mode", "round_prefer_floor", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+  word_of(attrs, "keep_aspect_ratio_policy", "stretch", {"stretch", "not_larger", "not_smaller"});
 }
 
 void infer_resize(infer_context& c) {

@@ -10,6 +10,7 @@
 // both ends within, and so is a bin, the largest of whose elements becomes one; 0 where it has none.
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/onnx/regions.hpp"
 #include "ops/operand.hpp"
 
@@ -30,14 +31,10 @@ struct roi_options {
 };
 
 roi_options parse_roi_options(const attributes& attrs, bool half_pixel_by_default) {
-  const std::string mode = attrs.text("mode", "avg");
+  const std::string mode = word_of(attrs, "mode", "avg", {"avg", "max"});
   const std::string coordinates =
-      attrs.text("coordinate_transformation_mode", half_pixel_by_default ? "half_pixel" : "output_half_pixel");
-  if (mode != "avg" && mode != "max")
-    fail(errc::invalid_model, "attribute 'mode' is '{}', not avg or max", mode);
-  if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
-    fail(errc::invalid_model, "attribute 'coordinate_transformation_mode' is '{}', not half_pixel or output_half_pixel",
-         coordinates);
+      word_of(attrs, "coordinate_transformation_mode", half_pixel_by_default ? "half_pixel" : "output_half_pixel",
+              {"half_pixel", "output_half_pixel"});
   const roi_options o{mode == "max",
                       coordinates == "half_pixel",
                       attrs.integer("output_height", 1),

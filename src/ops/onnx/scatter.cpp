@@ -3,6 +3,7 @@
 // wins.
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
 #include "ops/strided_copy.hpp"
@@ -37,11 +38,7 @@ void visit_reduction(const std::string& reduction, dtype type, F&& apply) {
 }
 
 std::string reduction_of(const attributes& attrs) {
-  std::string reduction = attrs.text("reduction", "none");
-  static constexpr std::array<std::string_view, 5> known{"none", "add", "mul", "max", "min"};
-  if (std::ranges::count(known, reduction) == 0)
-    fail(errc::invalid_model, "attribute 'reduction' is '{}', not none, add, mul, max or min", reduction);
-  return reduction;
+  return word_of(attrs, "reduction", "none", {"none", "add", "mul", "max", "min"});
 }
 
 /// Throws if indices are known to reach beyond the data in another axis than that of the indices.
@@ -133,10 +130,7 @@ void scatter_nd_kernel(kernel_context& c) {
 
 /// Whether an update that reaches beyond the cache's end goes on at its beginning.
 bool wraps_around(const attributes& attrs) {
-  const std::string mode = attrs.text("mode", "linear");
-  if (mode != "linear" && mode != "circular")
-    fail(errc::invalid_model, "attribute 'mode' is '{}', not linear or circular", mode);
-  return mode == "circular";
+  return word_of(attrs, "mode", "linear", {"linear", "circular"}) == "circular";
 }
 
 void infer_tensor_scatter(infer_context& c) {

@@ -2,6 +2,7 @@
 // input seen as [N, …] with channels and both spatial axes split in two.
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
 
@@ -17,10 +18,7 @@ int64_t block_of(const attributes& attrs) {
 
 /// Whether channel blocks come first (DCR) or last (CRD, opset 11).
 bool depth_first(const attributes& attrs) {
-  const std::string mode = attrs.text("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD")
-    fail(errc::invalid_model, "attribute 'mode' is '{}', not DCR or CRD", mode);
-  return mode == "DCR";
+  return word_of(attrs, "mode", "DCR", {"DCR", "CRD"}) == "DCR";
 }
 
 dim divided(const dim& d, int64_t by) {

@@ -7,6 +7,7 @@
 
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
 
@@ -138,14 +139,7 @@ std::string with_case(const std::string& text, case_change how) {
 }
 
 case_change parse_case(const attributes& attrs) {
-  const std::string action = attrs.text("case_change_action", "NONE");
-  if (action == "NONE")
-    return case_change::none;
-  if (action == "LOWER")
-    return case_change::lower;
-  if (action == "UPPER")
-    return case_change::upper;
-  fail(errc::invalid_model, "attribute 'case_change_action' is '{}', not NONE, LOWER or UPPER", action);
+  return word_as<case_change>(attrs, "case_change_action", "NONE", {"NONE", "LOWER", "UPPER"});
 }
 
 void infer_string_normalizer(infer_context& c) {

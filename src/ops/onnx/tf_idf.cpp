@@ -7,6 +7,7 @@
 // result is [largest index + 1] or [N, that].
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 #include <algorithm>
@@ -29,11 +30,10 @@ struct gram_rule {
 };
 
 gram_rule parse_rule(const attributes& attrs) {
-  gram_rule r{attrs.integer("min_gram_length"), attrs.integer("max_gram_length"), attrs.integer("max_skip_count"),
-              attrs.text("mode", ""),           attrs.integers("ngram_counts"),   attrs.integers("ngram_indexes"),
+  gram_rule r{attrs.integer("min_gram_length"), attrs.integer("max_gram_length"),
+              attrs.integer("max_skip_count"),  word_of(attrs, "mode", "", {"TF", "IDF", "TFIDF"}),
+              attrs.integers("ngram_counts"),   attrs.integers("ngram_indexes"),
               attrs.reals("weights", {})};
-  if (r.mode != "TF" && r.mode != "IDF" && r.mode != "TFIDF")
-    fail(errc::invalid_model, "attribute 'mode' is '{}', not TF, IDF or TFIDF", r.mode);
   if (r.shortest < 1 || r.longest < r.shortest || r.most_skipped < 0)
     fail(errc::invalid_model, "n-grams of {} to {} elements that skip up to {} cannot be", r.shortest, r.longest,
          r.most_skipped);
