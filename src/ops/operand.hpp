@@ -162,4 +162,16 @@ inline double operand_bytes(const call_shapes& call) {
   return bytes;
 }
 
+/// `op_def::cost` of operators that do `Flops` operations for each element of input 0.
+template <int Flops>
+op_cost cost_per_input(const attributes&, const call_shapes& call) {
+  return {Flops * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
+}
+
+/// The same for each element of output 0.
+template <int Flops>
+op_cost cost_per_output(const attributes&, const call_shapes& call) {
+  return {Flops * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
+}
+
 } // namespace troupe

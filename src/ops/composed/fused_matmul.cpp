@@ -141,11 +141,7 @@ void fused_matmul_reference(kernel_context& c) {
 op_cost fused_matmul_cost(const attributes& attrs, const call_shapes& s) {
   const shape& a = s.inputs.at(0);
   const int64_t depth = a.empty() ? 1 : attrs.integer("transA", 0) != 0 && a.size() > 1 ? a[a.size() - 2] : a.back();
-  double bytes = static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
-  for (size_t i = 0; i < s.inputs.size(); ++i)
-    if (s.input_types[i] != dtype::undefined)
-      bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
-  return {2 * static_cast<double>(depth) * static_cast<double>(volume(s.outputs[0])), bytes};
+  return {2 * static_cast<double>(depth) * static_cast<double>(volume(s.outputs.at(0))), operand_bytes(s)};
 }
 
 /// A bias along the last dim, and a residual of the result's dims.

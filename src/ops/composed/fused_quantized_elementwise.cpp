@@ -8,6 +8,7 @@
 // troupe.Elementwise (fused_elementwise.hpp).
 #include "ops/composed/fused_elementwise.hpp"
 #include "ops/families.hpp"
+#include "ops/operand.hpp"
 #include "ops/quantization.hpp"
 #include "ops/registry.hpp"
 
@@ -90,13 +91,10 @@ void quantized_chain(kernel_context& c) {
 
 op_cost quantized_chain_cost(const attributes& attrs, const call_shapes& s) {
   const auto y = static_cast<double>(volume(s.outputs[0]));
-  double flops = 4, bytes = static_cast<double>(bytes_of(s.output_types[0], volume(s.outputs[0])));
+  double flops = 4;
   for (const elementwise_step& step : parse_elementwise(attrs, operands_of(attrs, s.inputs.size())).steps)
     flops += function_of(step.code).flops;
-  for (size_t i = 0; i < s.inputs.size(); ++i)
-    if (s.input_types[i] != dtype::undefined)
-      bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
-  return {flops * y, bytes};
+  return {flops * y, operand_bytes(s)};
 }
 
 constexpr auto fused_quantized_elementwise_rows = std::to_array<op_def>({

@@ -29,6 +29,7 @@
 #include "ops/contrib/matmul_nbits.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/operand.hpp"
 #include "ops/registry.hpp"
 
 namespace troupe {
@@ -249,18 +250,13 @@ void projections_reference(kernel_context& c) {
 
 /// The dims may be guesses that do not fit each other: nothing of them is checked.
 op_cost projections_cost(const attributes& attrs, const call_shapes& s) {
-  op_cost cost;
+  op_cost cost{.bytes = operand_bytes(s)};
   const shape& x = s.inputs.at(projection::operand);
   const double depth = x.empty() ? 1 : static_cast<double>(x.back());
   const double products = attrs.integer("gated", 0) != 0 ? 2 : 1; // that an output is made of
-  for (size_t i = 0; i < s.inputs.size(); ++i)
-    if (s.input_types[i] != dtype::undefined)
-      cost.bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
-  for (size_t i = 0; i < s.outputs.size(); ++i) {
-    cost.bytes += static_cast<double>(bytes_of(s.output_types[i], volume(s.outputs[i])));
+  for (size_t i = 0; i < s.outputs.size(); ++i)
     if (i == 0 || !attrs.has("last_norm"))
       cost.flops += products * 2 * depth * static_cast<double>(volume(s.outputs[i]));
-  }
   return cost;
 }
 

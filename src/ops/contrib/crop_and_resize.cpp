@@ -104,17 +104,13 @@ void crop_and_resize(kernel_context& c) {
   visit_compute(c.input(0).type, [&]<class T>(type_tag<T>) { run_crop<T>(c); });
 }
 
-op_cost crop_cost(const attributes&, const call_shapes& call) {
-  return {8 * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
-}
-
 constexpr auto crop_and_resize_rows = std::to_array<op_def>({
     op_row("CropAndResize", 1, infer_crop, crop_and_resize,
            {.domain = microsoft,
             .inputs = {4, 4},
             .types = types::floats,
             .host_inputs = 1U << crop_size_input,
-            .cost = crop_cost,
+            .cost = cost_per_output<8>,
             .axes = axes::regions,
             .mixes = "takes regions of any part of"}),
 });

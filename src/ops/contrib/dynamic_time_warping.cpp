@@ -74,16 +74,12 @@ void dynamic_time_warping(kernel_context& c) {
   }
 }
 
-op_cost warping_cost(const attributes&, const call_shapes& call) {
-  return {4 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
-}
-
 constexpr auto dynamic_time_warping_rows = std::to_array<op_def>({
     op_row("DynamicTimeWarping", 1, infer_warping, dynamic_time_warping,
            {.domain = microsoft,
             .types = set_of(dtype::float32),
             .hides_elements = true,
-            .cost = warping_cost,
+            .cost = cost_per_input<4>,
             .mixes = "looks for one path through all rows"}),
 });
 

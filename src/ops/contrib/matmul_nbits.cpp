@@ -12,6 +12,7 @@
 #include "ops/axes.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/operand.hpp"
 #include "ops/quantization.hpp"
 
 namespace troupe {
@@ -148,12 +149,7 @@ void matmul_nbits(kernel_context& c) {
 
 op_cost nbits_cost(const attributes& attrs, const call_shapes& call) {
   const auto k = static_cast<double>(attrs.integer("K"));
-  op_cost cost{2 * k * static_cast<double>(volume(call.outputs[0])), 0};
-  for (size_t i = 0; i < call.inputs.size(); ++i)
-    if (call.input_types[i] != dtype::undefined)
-      cost.bytes += static_cast<double>(bytes_of(call.input_types[i], volume(call.inputs[i])));
-  cost.bytes += static_cast<double>(bytes_of(call.output_types[0], volume(call.outputs[0])));
-  return cost;
+  return {2 * k * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
 }
 
 constexpr auto matmul_nbits_rows = std::to_array<op_def>({

@@ -158,17 +158,13 @@ void hash_ngrams(kernel_context& c) {
     run_hash<int64_t>(c);
 }
 
-op_cost hash_cost(const attributes&, const call_shapes& call) {
-  return {4 * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
-}
-
 constexpr auto ngram_hash_rows = std::to_array<op_def>({
     op_row("NGramHashMapping", 1, infer_hash, hash_ngrams,
            {.domain = microsoft,
             .inputs = {3, 4},
             .max_outputs = 2,
             .types = set_of(dtype::int32, dtype::int64),
-            .cost = hash_cost,
+            .cost = cost_per_output<4>,
             .axes = axes::batch<3>}),
 });
 

@@ -51,11 +51,6 @@ void arg_reduce(kernel_context& c) {
   });
 }
 
-/// One comparison an element.
-op_cost arg_cost(const attributes&, const call_shapes& call) {
-  return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
-}
-
 void arg_axes(call_axes& a) {
   const size_t rank = a.call().rank(0), reduced = a.call().axis("axis", 0, rank);
   const bool keeps = a.call().attrs().integer("keepdims", 1) != 0;
@@ -66,9 +61,9 @@ void arg_axes(call_axes& a) {
 
 constexpr auto arg_reduce_rows = std::to_array<op_def>({
     op_row("ArgMax", 1, infer_arg, arg_reduce<true>,
-           {.types = types::numeric, .cost = arg_cost, .axes = arg_axes, .mixes = "reduces"}),
+           {.types = types::numeric, .cost = cost_per_input<1>, .axes = arg_axes, .mixes = "reduces"}),
     op_row("ArgMin", 1, infer_arg, arg_reduce<false>,
-           {.types = types::numeric, .cost = arg_cost, .axes = arg_axes, .mixes = "reduces"}),
+           {.types = types::numeric, .cost = cost_per_input<1>, .axes = arg_axes, .mixes = "reduces"}),
 });
 
 } // namespace

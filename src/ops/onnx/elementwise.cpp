@@ -1,18 +1,11 @@
 #include "ops/onnx/elementwise.hpp"
 
+#include "ops/operand.hpp"
+
 namespace troupe {
 
 op_cost cost_per_element(const call_shapes& call, double flops) {
-  op_cost cost;
-  for (size_t i = 0; i < call.inputs.size(); ++i)
-    if (call.input_types[i] != dtype::undefined)
-      cost.bytes += static_cast<double>(bytes_of(call.input_types[i], volume(call.inputs[i])));
-  for (size_t i = 0; i < call.outputs.size(); ++i)
-    if (call.output_types[i] != dtype::undefined)
-      cost.bytes += static_cast<double>(bytes_of(call.output_types[i], volume(call.outputs[i])));
-  if (!call.outputs.empty())
-    cost.flops = flops * static_cast<double>(volume(call.outputs[0]));
-  return cost;
+  return {call.outputs.empty() ? 0 : flops * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
 }
 
 void check_broadcast(std::span<const int64_t> dims, std::span<const int64_t> out) {

@@ -317,9 +317,7 @@ void stft(kernel_context& c) {
 }
 
 /// About 5 n log2 n operations a transform: some 80 an element.
-op_cost fourier_cost(const attributes&, const call_shapes& call) {
-  return {80 * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
-}
+constexpr auto fourier_cost = cost_per_output<80>;
 
 /// All but the transformed dim, and that of the complex numbers.
 void dft_axes(call_axes& a, int64_t transformed) {

@@ -94,9 +94,7 @@ void layer_norm(kernel_context& c) {
 }
 
 /// About eight operations an element: two passes for the moments, one for the result.
-op_cost layer_norm_cost(const attributes&, const call_shapes& call) {
-  return {8 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
-}
+constexpr auto layer_norm_cost = cost_per_input<8>;
 
 void layer_norm_axes(call_axes& a) {
   const size_t rank = a.call().rank(0);

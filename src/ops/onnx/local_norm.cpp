@@ -119,11 +119,6 @@ void mvn(kernel_context& c) {
   });
 }
 
-/// About eight operations an element.
-op_cost local_norm_cost(const attributes&, const call_shapes& call) {
-  return {8 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
-}
-
 void mean_variance_axes(call_axes& a) {
   const std::vector<bool> averaged = averaged_axes(a.call().attrs(), a.call().rank(0));
   for (size_t axis = 0; axis < averaged.size(); ++axis)
@@ -134,7 +129,7 @@ void mean_variance_axes(call_axes& a) {
 constexpr op_def local_norm_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
                                 void (*reference)(kernel_context&), void (*axes)(call_axes&)) {
   return op_row(name, since, infer, reference,
-                {.types = types::floats, .cost = local_norm_cost, .axes = axes, .mixes = "normalises over"});
+                {.types = types::floats, .cost = cost_per_input<8>, .axes = axes, .mixes = "normalises over"});
 }
 
 constexpr auto local_norm_rows = std::to_array<op_def>({

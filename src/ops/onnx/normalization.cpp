@@ -234,9 +234,7 @@ void fused_group_norm(kernel_context& c) {
 // -- rows
 
 /// About eight operations an element: two passes for the moments, one for the result.
-op_cost norm_cost(const attributes&, const call_shapes& call) {
-  return {8 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
-}
+constexpr auto norm_cost = cost_per_input<8>;
 
 void batch_norm_axes(call_axes& a) {
   if (a.call().attrs().integer("training_mode", 0) != 0 || a.call().has_output(1))

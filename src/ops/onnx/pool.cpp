@@ -283,11 +283,6 @@ op_cost pool_cost(const attributes& attrs, const call_shapes& call) {
   return {taps * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
 }
 
-/// One operation an input element.
-op_cost global_cost(const attributes&, const call_shapes& call) {
-  return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
-}
-
 void pool_axes(call_axes& a) {
   if (a.call().has_output(1))
     a.refuse("returns indices that count through the whole batch");
@@ -301,7 +296,7 @@ constexpr op_def pool_row(std::string_view name, void (*reference)(kernel_contex
   return op_row(name, 1, global ? infer_global : infer_pool, reference,
                 {.types = types::floats,
                  .layouts = layouts,
-                 .cost = global ? global_cost : pool_cost,
+                 .cost = global ? cost_per_input<1> : pool_cost,
                  .axes = global ? axes::planes : pool_axes});
 }
 

@@ -287,11 +287,6 @@ void reduce(kernel_context& c) {
     reduce_as<R>(c, walk);
 }
 
-/// One operation an element.
-op_cost reduce_cost(const attributes&, const call_shapes& call) {
-  return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
-}
-
 /// How the results of parts are combined; nullopt: they cannot be.
 template <class R>
 constexpr std::optional<combination> combination_of() {
@@ -332,7 +327,7 @@ constexpr op_def row(std::string_view name, int64_t since, dtype_set element_typ
                  .types = element_types,
                  .host_inputs = AxesInput ? 2u : 0u,
                  .needs_float32 = std::is_same_v<R, reduce_product> || std::is_same_v<R, reduce_sum_square>,
-                 .cost = reduce_cost,
+                 .cost = cost_per_input<1>,
                  .axes = reduce_axes<R, AxesInput>,
                  .mixes = "reduces"});
 }

@@ -91,11 +91,6 @@ void rotary(kernel_context& c) {
   });
 }
 
-/// Three operations an element.
-op_cost rotary_cost(const attributes&, const call_shapes& call) {
-  return {3 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
-}
-
 /// Batches, heads of a 4-D operand, and positions, which angles are looked up for, or have angles of their own.
 void rotary_axes(call_axes& a) {
   const bool by_position = a.call().has_input(3), flat = a.call().rank(0) == 3;
@@ -115,7 +110,7 @@ constexpr auto rotary_rows = std::to_array<op_def>({
            {.inputs = {3, 4},
             .types = types::floats,
             .alias = aliasing::in_place,
-            .cost = rotary_cost,
+            .cost = cost_per_input<3>,
             .axes = rotary_axes,
             .mixes = "rotates"}),
 });

@@ -91,9 +91,7 @@ void hardmax(kernel_context& c) {
 }
 
 /// About five operations an element (maximum, difference, exponential, sum, product).
-op_cost softmax_cost(const attributes&, const call_shapes& call) {
-  return {5 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
-}
+constexpr auto softmax_cost = cost_per_input<5>;
 
 /// The vectors are along `axis`, or all dims from there on.
 template <bool Flatten>

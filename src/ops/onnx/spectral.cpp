@@ -158,9 +158,7 @@ void mel_weights(kernel_context& c) {
 // -- rows
 
 /// About forty operations a cosine.
-op_cost cosine_window_cost(const attributes&, const call_shapes& call) {
-  return {80 * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
-}
+constexpr auto cosine_window_cost = cost_per_output<80>;
 
 constexpr op_def window_row(std::string_view name, void (*reference)(kernel_context&)) {
   return op_row(
