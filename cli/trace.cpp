@@ -4,14 +4,13 @@
 #include "cli/trace_tables.hpp"
 
 #include "base/printable.hpp"
+#include "base/text_file.hpp"
 #include "pages/trace_page.hpp"
 #include "trace/check_trace.hpp"
 #include "trace/read_trace.hpp"
 #include "troupe/inspect.hpp"
 
 #include <fmt/format.h>
-
-#include <fstream>
 
 namespace troupe::cli {
 namespace {
@@ -23,24 +22,11 @@ struct trace_options {
   size_t top = 10;
 };
 
-std::string read_text(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary | std::ios::ate);
-  const auto size = in ? static_cast<int64_t>(in.tellg()) : -1;
-  if (size < 0 || std::filesystem::is_directory(file))
-    fail(errc::io, "'{}' cannot be read", printable(file.string()));
-  if (static_cast<size_t>(size) > max_trace_bytes)
-    fail(errc::invalid_input, "'{}' has {}, at most {} are read", printable(file.string()), bytes_text(size),
-         bytes_text(max_trace_bytes));
-  std::string text(static_cast<size_t>(size), '\0');
-  if (!in.seekg(0) || !in.read(text.data(), size))
-    fail(errc::io, "'{}' cannot be read", printable(file.string()));
-  return text;
-}
-
 /// Does `f` with a file's text; errors name the file.
 template <class F>
 auto with_file(const std::filesystem::path& file, F&& f) {
-  const std::string text = read_text(file);
+  const std::string text =
+      read_text(file, max_trace_bytes, fmt::format("'{}'", printable(file.string())), errc::invalid_input);
   try {
     return f(text);
   } catch (const error& e) {

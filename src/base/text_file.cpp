@@ -1,19 +1,18 @@
 #include "base/text_file.hpp"
 
-#include "base/error.hpp"
-
 #include <fstream>
 
 namespace troupe {
 
-std::string read_text(const std::filesystem::path& path, int64_t most, std::string_view what) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-  if (size < 0 || size > most)
-    fail(errc::io, "{} cannot be read, or is larger than {} bytes", what, most);
-  std::string text(static_cast<size_t>(size), '\0');
-  file.seekg(0);
-  if (!file.read(text.data(), size))
+std::string read_text(const std::filesystem::path& path, int64_t most, std::string_view what, errc too_large) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  for (char piece[65536]; file.read(piece, sizeof piece) || file.gcount() > 0;) {
+    text.append(piece, static_cast<size_t>(file.gcount()));
+    if (std::ssize(text) > most)
+      fail(too_large, "{} is larger than {} bytes", what, most);
+  }
+  if (!file.eof())
     fail(errc::io, "{} cannot be read", what);
   return text;
 }

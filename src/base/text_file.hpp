@@ -1,6 +1,8 @@
 // Files that are read whole.
 #pragma once
 
+#include "base/error.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -8,8 +10,9 @@
 
 namespace troupe {
 
-/// Returns a file's content. `what` is what errors call it: "'FILE'". Throws `errc::io` if it cannot be read or has
-/// more than `most` bytes.
-std::string read_text(const std::filesystem::path& path, int64_t most, std::string_view what);
+/// Returns what a file, or a pipe, holds. `what` is what errors call it: "'FILE'". Throws `errc::io` if it cannot be
+/// read, `too_large` if it has more than `most` bytes.
+std::string read_text(const std::filesystem::path& path, int64_t most, std::string_view what,
+                      errc too_large = errc::io);
 
 } // namespace troupe

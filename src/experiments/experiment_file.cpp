@@ -2,19 +2,19 @@
 
 #include "base/json_problem.hpp"
 #include "base/json_reader.hpp"
+#include "base/text_file.hpp"
 #include "plan/place/policies.hpp"
 #include "schedules/task_model.hpp"
 #include "sim/arrival_times.hpp"
 #include "strategy/replica_sets.hpp"
 
 #include <algorithm>
-#include <fstream>
 
 namespace troupe::experiments {
 namespace {
 
 constexpr int file_version = 1;
-constexpr size_t max_file_bytes = size_t{1} << 24;
+constexpr int64_t max_file_bytes = int64_t{1} << 24;
 constexpr size_t most_listed = 1000;
 /// Each setting has a copy of its dims and devices: these bound what all of them take.
 constexpr size_t most_dims = 64, most_devices = 64;
@@ -365,13 +365,7 @@ experiment parse_experiment(std::string_view text, const std::string& source, co
 }
 
 experiment read_experiment(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text(max_file_bytes + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(in.gcount()));
-  if (!in.eof() || in.bad())
-    fail(errc::io, "the experiment '{}' cannot be read{}", file.string(),
-         text.size() > max_file_bytes ? fmt::format(": it is larger than {} bytes", max_file_bytes) : "");
+  const std::string text = read_text(file, max_file_bytes, fmt::format("the experiment '{}'", file.string()));
   return parse_experiment(text, file.string(), file.parent_path());
 }
 

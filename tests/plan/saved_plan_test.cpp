@@ -135,17 +135,17 @@ TEST_CASE("a fault of a saved plan is named", "[plan][B1][D8][C5]") {
              }),
              Contains("chunks wait for each other: ") && Contains("'n1' in chunk 1 waits for 'n0' in chunk 0") &&
                  Contains("'n2' in chunk 0 waits for 'n1' in chunk 1"));
-  CHECK_THAT(refused([](json& j) { j.erase("troupe_plan"); }), Contains("the file has no \"troupe_plan\""));
+  CHECK_THAT(refused([](json& j) { j.erase("troupe_plan"); }), Contains("the file: 'troupe_plan' is missing"));
   CHECK_THAT(refused([](json& j) { j["troupe_plan"] = 99; }), Contains("plan version 99 is not known"));
-  CHECK_THAT(refused([](json& j) { j["chunks"] = 5; }), Contains("\"chunks\" of the file is not a list"));
-  CHECK_THAT(refused([](json& j) { j["chunks"][0] = "chunk"; }), Contains("chunk 0 has no \"device\""));
-  CHECK_THAT(refused([](json& j) { j["chunks"][2]["device"] = 2; }), Contains("\"device\" of chunk 2 is not a string"));
-  CHECK_THAT(refused([&](json& j) { chunk_node(j) = "n1"; }), Contains("node 0 of chunk 1 has no \"name\""));
-  CHECK_THAT(refused([](json& j) { j.erase("model"); }), Contains("the file has no \"model\""));
+  CHECK_THAT(refused([](json& j) { j["chunks"] = 5; }), Contains("chunks: a list is needed"));
+  CHECK_THAT(refused([](json& j) { j["chunks"][0] = "chunk"; }), Contains("chunks[0]: 'device' is missing"));
+  CHECK_THAT(refused([](json& j) { j["chunks"][2]["device"] = 2; }), Contains("chunks[2].device: a text is needed"));
+  CHECK_THAT(refused([&](json& j) { chunk_node(j) = "n1"; }), Contains("chunks[1].nodes[0]: 'name' is missing"));
+  CHECK_THAT(refused([](json& j) { j.erase("model"); }), Contains("the file: 'model' is missing"));
   CHECK_THAT(refused([](json& j) { j["model"]["structure"] = "00"; }), Contains("saved for another model"));
   CHECK_THROWS_WITH(parse_saved_plan("{\"chunks\": [", "cut.json"),
                     Contains("cut.json: not a plan: line 1, column 13: the text ends too early"));
-  CHECK_THROWS_WITH(parse_saved_plan("[]", "list.json"), Contains("list.json: the file has no \"troupe_plan\""));
+  CHECK_THROWS_WITH(parse_saved_plan("[]", "list.json"), Contains("list.json: the file: 'troupe_plan' is missing"));
   CHECK_THROWS_WITH(read_saved_plan("no/such/file.json"), Contains("'no/such/file.json' cannot be read"));
 }
 
