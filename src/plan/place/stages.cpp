@@ -119,16 +119,4 @@ std::vector<stage> balance_stages(const stage_costs& costs) {
   return costs.cuts < 2 ? std::vector<stage>{} : stage_balancer(costs).run();
 }
 
-double slowest_stage(const stage_costs& costs, std::span<const stage> stages) {
-  double slowest = 0;
-  uint32_t host = 0;
-  for (const stage& s : stages) {
-    const device_stages& d = costs.devices[s.device];
-    const std::vector<double>& network = costs.network[host * costs.hosts + d.host];
-    slowest = std::max(slowest, d.end[s.end] - d.begin[s.begin] + (network.empty() ? 0 : network[s.begin]));
-    host = d.host;
-  }
-  return slowest;
-}
-
 } // namespace troupe

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace troupe {
@@ -37,8 +36,5 @@ struct stage {
 /// Returns the stages, in order, whose slowest takes the least time (within one part in 10⁹), and of those with the
 /// same slowest time the fewest. Devices keep their order and may be left out. Empty if no stages can cover all nodes.
 std::vector<stage> balance_stages(const stage_costs& costs);
-
-/// Returns the seconds of the slowest stage.
-double slowest_stage(const stage_costs& costs, std::span<const stage> stages);
 
 } // namespace troupe

@@ -26,6 +26,16 @@ double stage_seconds(const stage_costs& costs, uint32_t host, uint32_t d, uint32
   return a < device.first[b] ? never : device.end[b] - device.begin[a] + (network.empty() ? 0 : network[a]);
 }
 
+double slowest_stage(const stage_costs& costs, const std::vector<stage>& stages) {
+  double slowest = 0;
+  uint32_t host = 0;
+  for (const stage& s : stages) {
+    slowest = std::max(slowest, stage_seconds(costs, host, s.device, s.begin, s.end));
+    host = costs.devices[s.device].host;
+  }
+  return slowest;
+}
+
 /// Returns the least time of the slowest of exactly `count` stages, by trying every cut with every device: stage after
 /// stage, the time of the slowest one by the last device and the cut after it.
 double naive_bottleneck(const stage_costs& costs, uint32_t count) {
