@@ -13,6 +13,11 @@ std::string element_name(const std::string& input, size_t index, std::string_vie
   return fmt::format("@{}.{}.{}", input, index, sign);
 }
 
+/// Whether a symbol's name is one that only troupe gives.
+bool is_ours(const std::string& name) {
+  return name.starts_with('#') || name.starts_with('@');
+}
+
 } // namespace
 
 bool is_positive_unless_empty(const dim& d) {
@@ -30,8 +35,14 @@ bool is_positive_unless_empty(const dim& d) {
 }
 
 dim stated_symbol(const std::string& name) {
-  const bool ours = name.starts_with('#') || name.starts_with('@');
-  return dim::symbol(ours ? '"' + name + '"' : name);
+  return dim::symbol(is_ours(name) ? '"' + name + '"' : name);
+}
+
+bool depend_on_run(std::span<const dim> dims) {
+  std::vector<std::string> names;
+  for (const dim& d : dims)
+    d.collect_symbols(names);
+  return std::ranges::any_of(names, is_ours);
 }
 
 dim body_dim(const std::string& input, size_t axis) {

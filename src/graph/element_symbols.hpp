@@ -13,6 +13,9 @@ namespace troupe {
 /// '#' as those of data-dependent dims do.
 dim stated_symbol(const std::string& name);
 
+/// Returns whether some of these mention a symbol that only a run binds, or an execution of a body: one of '#' or '@'.
+bool depend_on_run(std::span<const dim> dims);
+
 /// Returns whether the value is provably ≥ 1 in every run in which no dim of an input, of the graph or of a body, is
 /// empty. Symbols of elements, and of dims that data decide, may be 0 in any run.
 bool is_positive_unless_empty(const dim& d);

@@ -1,6 +1,7 @@
 #include "rewrite/settled_by_dims.hpp"
 
 #include "graph/bodies.hpp"
+#include "graph/element_symbols.hpp"
 #include "ops/composed/deferred.hpp"
 
 #include <algorithm>
@@ -8,15 +9,6 @@
 
 namespace troupe {
 namespace {
-
-/// Symbols of data begin with '#', those that each execution of a body binds with '@'.
-bool mentions_data(const std::vector<dim>& elements) {
-  std::vector<std::string> names;
-  for (const dim& d : elements)
-    d.collect_symbols(names);
-  return std::any_of(names.begin(), names.end(),
-                     [](const std::string& name) { return name.starts_with('#') || name.starts_with('@'); });
-}
 
 /// Returns the operands of a deferred call that decide its shapes.
 std::vector<value_id> deciding_operands(const node& n) {
@@ -36,7 +28,7 @@ bool follow_from_dims(const graph& g, const adjacency& a, std::vector<value_id> 
     values.pop_back();
     if (v == no_value || std::exchange(seen[v], 1) || g.values[v].constant)
       continue;
-    if (g.values[v].known ? mentions_data(*g.values[v].known) : a.producer[v] < 0)
+    if (g.values[v].known ? depend_on_run(*g.values[v].known) : a.producer[v] < 0)
       return false;
     if (g.values[v].known)
       continue;

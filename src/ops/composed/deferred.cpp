@@ -226,15 +226,6 @@ constexpr auto deferred_rows = std::to_array<op_def>({
             .mixes = "has a shape that the data decide"}),
 });
 
-/// Whether some of the dims or elements are for a run, or an execution of a body, to tell.
-bool depend_on_run(const std::vector<dim>& dims) {
-  std::vector<std::string> names;
-  for (const dim& d : dims)
-    d.collect_symbols(names);
-  return std::any_of(names.begin(), names.end(),
-                     [](const std::string& name) { return name.starts_with('#') || name.starts_with('@'); });
-}
-
 /// Whether more than the dims of the graph's inputs is needed to infer a call.
 bool is_for_the_run(const graph& g, const node& n) {
   for (size_t i = 0; i < n.inputs.size(); ++i) {

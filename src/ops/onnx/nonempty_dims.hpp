@@ -1,9 +1,8 @@
 // What inference takes for granted where it is wrong for empty dims only.
 #pragma once
 
-#include "graph/dim.hpp"
+#include "graph/element_symbols.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace troupe {
@@ -26,13 +25,9 @@ public:
   /// Returns what was noted, each once, but for what depends on symbols that no input of the graph binds.
   std::vector<dim> noted() const {
     std::vector<dim> found;
-    for (const auto& [text, x] : by_text_) {
-      std::vector<std::string> names;
-      x.collect_symbols(names);
-      if (std::none_of(names.begin(), names.end(),
-                       [](const std::string& name) { return name.starts_with('#') || name.starts_with('@'); }))
+    for (const auto& [text, x] : by_text_)
+      if (!depend_on_run({&x, 1}))
         found.push_back(x);
-    }
     return found;
   }
 
