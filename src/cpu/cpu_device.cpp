@@ -45,6 +45,14 @@ public:
 
   void retire(uint64_t bound_plan) override { plans_.erase(bound_plan); }
 
+  /// A chunk that failed, or never came, has released nothing: the memory may be the caller's, who waits for it.
+  void end(execution_id execution) override {
+    for (const auto& [id, p] : plans_)
+      for (const auto& slot : p->slots)
+        if (slot && slot->execution == execution)
+          release_all(*slot);
+  }
+
   void submit(chunk_work work, chunk_done done) override {
     chunk_result result;
     const int64_t start = now_ns();
@@ -97,6 +105,7 @@ private:
     expects(chunk != p.chunks.end(), "the CPU device was sent a chunk that is not its own");
     const prepared_chunk& c = chunk->second;
     arena_slot& slot = slot_of(p, work.slot, options_.poison);
+    slot.execution = work.execution;
     take_uploads(p, c, work, slot);
     make_fresh(c, slot);
     for (const prepared_step& step : c.steps) {
@@ -144,6 +153,12 @@ private:
   static void hold(arena_slot& slot, value_id v, tensor t) {
     slot.address[v] = const_cast<void*>(t.data());
     slot.held.insert_or_assign(v, std::move(t));
+  }
+
+  static void release_all(arena_slot& slot) {
+    for (const auto& [v, t] : slot.held)
+      slot.address[v] = nullptr;
+    slot.held.clear();
   }
 
   void run_step(const prepared_plan& p, const prepared_chunk& c, const prepared_step& step, arena_slot& slot) {

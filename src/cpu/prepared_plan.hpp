@@ -3,6 +3,7 @@
 
 #include "cpu/buffer_pool.hpp"
 #include "cpu/kernel_list.hpp"
+#include "device/device.hpp"
 #include "plan/bind/bound_plan.hpp"
 
 #include <unordered_map>
@@ -40,6 +41,7 @@ struct prepared_chunk {
 
 /// What one execution at a time uses.
 struct arena_slot {
+  execution_id execution = 0; // the last one
   std::shared_ptr<void> arena;
   std::vector<void*> address;                // by value
   std::unordered_map<value_id, tensor> held; // uploads, fresh values and what kernels allocated

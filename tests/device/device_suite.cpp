@@ -9,6 +9,7 @@
 #include "support/run_inline.hpp"
 
 #include <future>
+#include <thread>
 
 using namespace troupe;
 using test::graph_builder;
@@ -165,6 +166,29 @@ TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
   CHECK_FALSE(result.ok());
   CHECK(result.code == errc::cancelled);
   CHECK_FALSE(work.downloads.at(0)->filled());
+}
+
+TEST_CASE("an execution that ended early leaves the caller's memory", "[device][A9]") {
+  const tested_device& f = GENERATE(from_range(factories()));
+  INFO(f.name);
+  graph_builder n;
+  const value_id x = n.input({4});
+  stage s(f, 1, n.program({n.op("Relu", {x})}));
+  const bound_plan_ptr bound = bind_segment(s.p, 0, {});
+  s.devices[0]->install(bound, 0);
+  auto data = std::make_shared<std::vector<float>>(4, 1.f);
+  const std::weak_ptr<std::vector<float>> caller = data;
+  {
+    chunk_work work = test::work_of(*bound, 0, {tensor(dtype::float32, {4}, data, data->data())});
+    work.execution = 7;
+    work.stop = std::make_shared<const std::atomic<bool>>(true);
+    CHECK_FALSE(run_chunk(*s.devices[0], std::move(work)).ok());
+  }
+  data.reset();
+  s.devices[0]->end(7);
+  for (int i = 0; i < 1000 && !caller.expired(); ++i) // other threads may hold what they send
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(caller.expired());
 }
 
 TEST_CASE("a device counts its work and forgets retired plans", "[device][A11]") {
