@@ -8,6 +8,7 @@
 #include "plan/show/idle_devices.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace troupe {
 namespace {
@@ -62,6 +63,50 @@ std::vector<std::string> warnings_of_replicas(const session& s, const named_tens
   return slower.empty() ? std::vector<std::string>() : std::vector<std::string>{slower};
 }
 
+bool is_array(const tensor& t) {
+  return t.defined() && !is_container(t.type());
+}
+
+bool is_empty(const tensor& t) {
+  return is_array(t) && t.size() == 0;
+}
+
+/// Returns the name of a dim that an input declares; empty if it has none, or the input is not of that rank.
+std::string name_at(const value_info& input, const tensor& t, size_t axis) {
+  return input.dims && input.dims->size() == t.dims().size() ? (*input.dims)[axis].symbol_name() : "";
+}
+
+/// Returns the sizes of names in inputs with elements; 0 for a name with several.
+std::map<std::string, int64_t> sizes_in(const named_tensors& inputs, const std::vector<value_info>& declared) {
+  std::map<std::string, int64_t> sizes;
+  for (const value_info& input : declared) {
+    const auto given = inputs.find(input.name);
+    if (given == inputs.end() || !is_array(given->second) || is_empty(given->second))
+      continue;
+    const tensor& t = given->second;
+    for (size_t axis = 0; axis < t.dims().size(); ++axis)
+      if (const std::string name = name_at(input, t, axis); !name.empty())
+        if (const auto [at, added] = sizes.emplace(name, t.dims()[axis]); !added && at->second != t.dims()[axis])
+          at->second = 0;
+  }
+  return sizes;
+}
+
+void settle_empty(named_tensors& inputs, const std::vector<value_info>& declared) {
+  const std::map<std::string, int64_t> sizes = sizes_in(inputs, declared);
+  for (const value_info& input : declared) {
+    const auto given = inputs.find(input.name);
+    if (given == inputs.end() || !is_empty(given->second))
+      continue;
+    shape dims = given->second.dims();
+    for (size_t axis = 0; axis < dims.size(); ++axis)
+      if (const auto size = sizes.find(name_at(input, given->second, axis)); dims[axis] == 0 && size != sizes.end())
+        dims[axis] = size->second;
+    if (dims != given->second.dims() && std::ranges::find(dims, 0) != dims.end())
+      given->second = tensor(given->second.type(), dims);
+  }
+}
+
 } // namespace
 
 std::vector<std::string> warnings_of(const session& s, const named_tensors& inputs) {
@@ -101,6 +146,24 @@ std::vector<value_info> optional_inputs(const session& s) {
   for (const auto& [name, info] : engine_access::model_of(s).defaults)
     all.push_back(info);
   return all;
+}
+
+void take_loosely(named_tensors& inputs, const std::vector<value_info>& declared) {
+  bool some_empty = false;
+  for (const value_info& input : declared) {
+    const auto given = inputs.find(input.name);
+    if (given == inputs.end()) {
+      if (is_optional(input.type))
+        inputs.emplace(input.name, tensor::optional(element_of(input.type), {}));
+      continue;
+    }
+    tensor& t = given->second;
+    some_empty = some_empty || is_empty(t);
+    if (input.dims && input.dims->empty() && is_array(t) && t.size() == 1 && !t.dims().empty())
+      t = t.reshaped({});
+  }
+  if (some_empty)
+    settle_empty(inputs, declared);
 }
 
 } // namespace troupe

@@ -17,6 +17,15 @@ TROUPE_API std::vector<std::string> shared_outputs(const session& s, const named
 /// for the value.
 TROUPE_API std::vector<value_info> optional_inputs(const session& s);
 
+/// Makes inputs fit that programs give otherwise than the model declares them, since ONNX Runtime looks at less:
+/// - a list of one for a scalar: the sampling rate of Silero's detectors, as sherpa-onnx gives it;
+/// - a 0 among the dims of an input without elements becomes the one size that inputs with elements have for its name,
+///   if the input has no elements then either: the first, empty cache of transformers.js's decoders is
+///   [0, heads, 0, size], also where the tokens are a batch of 1;
+/// - an optional that is not given is empty.
+/// `declared` are the session's inputs. `session::run` does none of this by itself.
+TROUPE_API void take_loosely(named_tensors& inputs, const std::vector<value_info>& declared);
+
 /// Returns warnings for the caller of a run with such inputs, one line each: a device that was named and gets no node,
 /// with the reason; an output whose shape is another than the file declares, which then does not count. Of a session
 /// with a strategy, which decides who takes what: a pipeline or a model-parallel plan that is predicted to answer fewer

@@ -49,7 +49,7 @@ stop_link forward(const stop_ptr& from, std::stop_source& to) {
 shared_result run(const std::shared_ptr<shared_session>& s, const py::dict& inputs, const run_wishes& wishes,
                   const stop_ptr& stop) {
   const session& model = s->get();
-  run_request request = request_of(inputs, *s->on());
+  run_request request = request_of(inputs, *s);
   apply(wishes, request.options);
   std::stop_source mine;
   request.options.cancel = mine.get_token();
@@ -84,7 +84,7 @@ py::list run_arrays(const std::shared_ptr<shared_session>& s, const std::optiona
 stop_ptr start(const std::shared_ptr<shared_session>& s, const py::dict& inputs, const run_wishes& wishes, bool queued,
                py::object done) {
   const session& model = s->get();
-  run_request request = request_of(inputs, *s->on());
+  run_request request = request_of(inputs, *s);
   apply(wishes, request.options);
   auto stop = std::make_shared<stop_switch>();
   request.options.cancel = stop->source.get_token();

@@ -1,5 +1,7 @@
 #include "run.hpp"
 
+#include "troupe/inspect.hpp"
+
 #include <thread>
 
 namespace troupe::python {
@@ -26,7 +28,7 @@ bool overlaps(const memory_ranges& taken, const char* begin, const char* end) {
 
 } // namespace
 
-run_request request_of(const py::dict& inputs, const shared_engine& on, const std::set<std::string>& copied) {
+run_request request_of(const py::dict& inputs, const shared_session& s, const std::set<std::string>& copied) {
   run_request request;
   for (const auto& [key, given] : inputs) {
     if (!py::isinstance<py::str>(key))
@@ -37,11 +39,12 @@ run_request request_of(const py::dict& inputs, const shared_engine& on, const st
       continue;
     }
     const auto& held = given.cast<const value&>();
-    if (held.device && held.on.get() == &on)
+    if (held.device && held.on == s.on())
       request.options.device_inputs[name] = held.device;
     else
       request.tensors[name] = copied.contains(name) ? copy_of(held.fetch()) : held.fetch();
   }
+  take_loosely(request.tensors, s.inputs());
   return request;
 }
 

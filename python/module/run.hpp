@@ -15,9 +15,9 @@ struct run_request {
   run_options options; // inputs that are on a device among them
 };
 
-/// Takes a dict from names to arrays and values. Arrays' memory is read where it is, until the run has ended; that of
-/// those in `copied` is copied. Throws `errc::invalid_input`.
-run_request request_of(const py::dict& inputs, const shared_engine& on, const std::set<std::string>& copied = {});
+/// Takes a dict from names to arrays and values, loosely (troupe/inspect.hpp). Arrays' memory is read where it is,
+/// until the run has ended; that of those in `copied` is copied. Throws `errc::invalid_input`.
+run_request request_of(const py::dict& inputs, const shared_session& s, const std::set<std::string>& copied = {});
 
 /// Where a run's inputs are, to tell whether an output is one of them.
 using memory_ranges = std::vector<std::pair<const char*, const char*>>;

@@ -48,26 +48,26 @@ plan_format format_of(const std::string& name) {
 
 std::string plan(const shared_session& s, const py::dict& inputs, const std::string& format) {
   const plan_format how = format_of(format);
-  const run_request request = request_of(inputs, *s.on());
+  const run_request request = request_of(inputs, s);
   const py::gil_scoped_release unlocked;
   return s.get().plan(request.tensors, how);
 }
 
 /// None for inputs that lie on devices: their plan is that of such a run alone.
 std::vector<std::string> warnings(const shared_session& s, const py::dict& inputs) {
-  const run_request request = request_of(inputs, *s.on());
+  const run_request request = request_of(inputs, s);
   const py::gil_scoped_release unlocked;
   return request.options.device_inputs.empty() ? warnings_of(s.get(), request.tensors) : std::vector<std::string>();
 }
 
 void prepare(const shared_session& s, const py::dict& inputs, double timeout) {
-  const run_request request = request_of(inputs, *s.on());
+  const run_request request = request_of(inputs, s);
   const py::gil_scoped_release unlocked;
   s.get().prepare(request.tensors, {.timeout = milliseconds_of(timeout)});
 }
 
 py::list compare(const shared_session& s, const py::dict& inputs) {
-  const run_request request = request_of(inputs, *s.on());
+  const run_request request = request_of(inputs, s);
   std::vector<strategy_choice> choices;
   {
     const py::gil_scoped_release unlocked;
@@ -128,7 +128,7 @@ shared_bound bind(const std::shared_ptr<shared_session>& s,
 /// A step waits on a thread of its own, so that this one hears Ctrl-C.
 shared_result step(const shared_bound& bound, const py::dict& inputs, const run_wishes& wishes, const stop_ptr& stop) {
   check_not_forked();
-  run_request request = request_of(inputs, *bound.of->on(), bound.bound_inputs);
+  run_request request = request_of(inputs, *bound.of, bound.bound_inputs);
   apply(wishes, request.options);
   std::stop_source mine;
   request.options.cancel = mine.get_token();
@@ -217,7 +217,8 @@ void bind_results(py::module_& module) {
 } // namespace
 
 shared_session::shared_session(session model, std::shared_ptr<shared_engine> on, model_metadata about)
-    : model_(own_outside_of_python(std::move(model))), on_(std::move(on)), about_(std::move(about)) {
+    : model_(own_outside_of_python(std::move(model))), on_(std::move(on)), about_(std::move(about)),
+      inputs_(model_->inputs()) {
   for (const value_info& output : model_->outputs())
     output_names_.push_back(output.name);
   if (const std::shared_ptr<engine> holder = on_->open)

@@ -23,6 +23,7 @@ public:
   }
   const std::shared_ptr<shared_engine>& on() const { return on_; }
   const model_metadata& about() const { return about_; }
+  const std::vector<value_info>& inputs() const { return inputs_; }
   const std::vector<std::string>& output_names() const { return output_names_; }
   /// Whether a thread should look for the end of a run before it sleeps: there is a GPU, which may answer within
   /// microseconds.
@@ -36,6 +37,7 @@ private:
   std::shared_ptr<session> model_;
   std::shared_ptr<shared_engine> on_;
   model_metadata about_;
+  std::vector<value_info> inputs_;
   std::vector<std::string> output_names_;
   bool answers_fast_ = false;
   std::mutex mutex_;

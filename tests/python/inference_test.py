@@ -7,7 +7,7 @@ import unittest
 
 import models
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 import troupe as onnxruntime
 from troupe import errors
@@ -67,6 +67,31 @@ class Results(unittest.TestCase):
                 np.testing.assert_array_equal(session.run(None, {"x": given})[0], expected)
             else:
                 np.testing.assert_array_equal(session.run(None, {"x": np.asarray(given, np.float32)})[0], expected)
+
+    def test_a_first_cache_may_have_no_batch(self):
+        join = helper.make_node("Concat", ["past", "x"], ["y"], axis=1)
+        dims = {"past": ["batch", "before", 2], "x": ["batch", "new", 2], "y": ["batch", "all", 2]}
+        past, x, y = (models.value(name, TensorProto.FLOAT, dims[name]) for name in dims)
+        session = onnxruntime.InferenceSession(models.model([join], [past, x], [y]), providers=CPU)
+        new = np.arange(6, dtype=np.float32).reshape(1, 3, 2)
+        feed = {"past": np.zeros((0, 0, 2), np.float32), "x": new}
+        np.testing.assert_array_equal(session.run(None, feed)[0], new)
+        bound = session.io_binding()
+        for name, array in feed.items():
+            bound.bind_cpu_input(name, array)
+        bound.bind_output("y")
+        session.run_with_iobinding(bound)
+        np.testing.assert_array_equal(bound.get_outputs()[0].numpy(), new)
+        with self.assertRaises(errors.InvalidArgument):
+            session.run(None, {**feed, "past": np.zeros((0, 1, 2), np.float32)})
+
+    def test_a_scalar_may_be_a_list_of_one(self):
+        add = helper.make_node("Add", ["x", "by"], ["y"])
+        x, by, y = (models.value(name, TensorProto.FLOAT, dims) for name, dims in
+                    (("x", ["n"]), ("by", []), ("y", ["n"])))
+        session = onnxruntime.InferenceSession(models.model([add], [x, by], [y]), providers=CPU)
+        result = session.run(None, {"x": np.ones(3, np.float32), "by": np.array([2], np.float32)})[0]
+        np.testing.assert_array_equal(result, np.full(3, 3, np.float32))
 
     def test_bytes_are_a_model(self):
         data = pathlib.Path(models.DIGITS).read_bytes()
