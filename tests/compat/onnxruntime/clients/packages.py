@@ -1,5 +1,6 @@
 """Packages from npm for the tests, in versions that are stated, in the build folder."""
 import fcntl
+import re
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import sys
 def install(build, *packages):
     """Returns the folder node_modules that holds the packages ("NAME@VERSION"), installed if need be; exits with 77,
     which CTest calls skipped, where npm does not give them. Tests side by side may want the same."""
-    folder = build / "clients" / "+".join(p.replace("/", "-").strip("@").replace("@", "-") for p in packages)
+    folder = build / "clients" / "+".join(re.sub("[/@:]+", "-", p.strip("@")) for p in packages)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

