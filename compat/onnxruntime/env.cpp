@@ -113,11 +113,11 @@ OrtStatus* CreateThreadingOptions(OrtThreadingOptions** out) noexcept {
 }
 
 OrtStatus* SetGlobalInterOpNumThreads(OrtThreadingOptions* options, int threads) noexcept {
-  return guarded([&] { given(options, "the options").threads.inter_op = checked_threads(threads); });
+  return guarded([&] { given(options, "the options").threads.inter_op = threads; });
 }
 
 OrtStatus* SetGlobalIntraOpNumThreads(OrtThreadingOptions* options, int threads) noexcept {
-  return guarded([&] { given(options, "the options").threads.intra_op = checked_threads(threads); });
+  return guarded([&] { given(options, "the options").threads.intra_op = threads; });
 }
 
 void ReleaseThreadingOptions(OrtThreadingOptions* options) noexcept {

@@ -6,7 +6,6 @@
 
 #include <charconv>
 #include <optional>
-#include <set>
 
 namespace troupe::ort {
 namespace {
@@ -104,9 +103,9 @@ public:
     return out;
   }
 
-  void check_all_used() const {
+  void check_used(const std::set<std::string>& spare) const {
     for (const auto& [name, value] : values_)
-      if (!used_.contains(name))
+      if (!used_.contains(name) && !spare.contains(name))
         throw error(errc::invalid_argument, "the model has no initializer '" + name + "' to give a value to");
   }
 
@@ -135,7 +134,8 @@ private:
 
 } // namespace
 
-std::string with_initializers(bytes model, const named_tensors& values, const std::map<std::string, bytes>& files) {
+std::string with_initializers(bytes model, const named_tensors& values, const std::set<std::string>& spare,
+                              const std::map<std::string, bytes>& files) {
   replacer replace(values, files);
   std::string out;
   for (bytes rest = model; !rest.empty();) {
@@ -145,8 +145,21 @@ std::string with_initializers(bytes model, const named_tensors& values, const st
     else
       append(out, f.whole);
   }
-  replace.check_all_used();
+  replace.check_used(spare);
   return out;
+}
+
+std::set<std::string> external_files(bytes model, const named_tensors& values) {
+  std::set<std::string> files;
+  while (!model.empty()) {
+    const field part = next(model);
+    for (bytes graph = part.number == model_graph ? part.content : bytes(); !graph.empty();)
+      if (const field f = next(graph); f.number == graph_initializer)
+        if (const initializer of = read_initializer(f.content);
+            of.external.contains("location") && !values.contains(of.name))
+          files.insert(of.external.at("location"));
+  }
+  return files;
 }
 
 } // namespace troupe::ort

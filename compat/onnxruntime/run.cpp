@@ -1,6 +1,5 @@
 #include "compat/onnxruntime/run.hpp"
 
-#include "compat/onnxruntime/empty_inputs.hpp"
 #include "compat/onnxruntime/functions.hpp"
 #include "compat/onnxruntime/handles.hpp"
 #include "compat/onnxruntime/status.hpp"
@@ -57,11 +56,22 @@ std::string names_of(const std::vector<value_info>& infos) {
   return names;
 }
 
+std::string map_text(const map_types& types) {
+  return "a map from " + std::string(to_string(types.key)) + " to " + std::string(to_string(types.value));
+}
+
 dtype type_of_input(const OrtSession& session, const char* name) {
   const auto found = session.input_types.find(std::string_view(&given(name, "the name of an input")));
   if (found == session.input_types.end())
     reject("the model has no input '" + std::string(name) + "'; it has: " + names_of(session.inputs));
   return found->second;
+}
+
+/// The model was sound when it was loaded: what is wrong with it in a run comes from values.
+[[noreturn]] void rethrow_of_run(const error& e) {
+  if (e.code() == errc::invalid_model)
+    throw api_error(ORT_FAIL, e.what());
+  throw e;
 }
 
 /// Gives the outputs to the client: into values that it made, else as new ones.
@@ -111,7 +121,7 @@ void end(started_run& run, run_outcome outcome) {
   OrtStatus* status = guarded([&] {
     if (outcome.failure) {
       run.inputs.wait(*run.session.sink);
-      throw error(*outcome.failure);
+      rethrow_of_run(*outcome.failure);
     }
     add_profile(run.session, run.profile_prefix, outcome.result, run.begin);
     hand_over(take_outputs(run.session, run.inputs.tensors(), outcome.result, run.names, run.count), run.names,
@@ -130,19 +140,32 @@ loan::loan(const OrtSession& session, const named_values& inputs) {
                                           [returned = returned_](const void*) { returned->release(); });
   for (size_t i = 0; i < inputs.count; ++i) {
     const char* name = (&given(inputs.names, "the names of the inputs"))[i];
-    tensor t = input_of((&given(inputs.values, "the inputs"))[i], type_of_input(session, name), name);
-    // ONNX Runtime does not look at the dims of what is declared as a scalar, and clients rely on it: the sampling rate
-    // of Silero's detectors is a scalar that sherpa-onnx gives as a list of one.
-    const bool has_elements = t.defined() && !is_container(t.type()) && t.size() > 0;
-    const bool is_scalar = has_elements && t.size() == 1 && session.scalars.contains(name);
-    if (has_elements) {
+    const OrtValue* value = (&given(inputs.values, "the inputs"))[i];
+    const dtype type = type_of_input(session, name);
+    if (const auto map = session.maps.find(std::string_view(name)); map != session.maps.end()) {
+      add_map(name, value, map->second);
+      continue;
+    }
+    tensor t = input_of(value, type, name);
+    if (t.defined() && !is_container(t.type()) && t.size() > 0) {
       const auto kept = std::make_shared<std::pair<std::shared_ptr<const void>, tensor>>(token, std::move(t));
       const tensor& own = kept->second;
-      t = tensor(own.type(), is_scalar ? shape() : own.dims(), kept, own.data());
+      t = tensor(own.type(), own.dims(), kept, own.data());
     }
     tensors_.insert_or_assign(name, std::move(t));
   }
-  settle_empty(tensors_, session.inputs);
+  take_loosely(tensors_, session.model_inputs);
+}
+
+void loan::add_map(const std::string& name, const OrtValue* value, const map_types& types) {
+  const auto& parts = given(value, "the input").parts;
+  const bool is_map = value->kind == ONNX_TYPE_MAP;
+  if (!is_map || parts[0].type() != types.key || parts[1].type() != types.value)
+    reject("input '" + name + "' is " +
+           (is_map ? map_text({.key = parts[0].type(), .value = parts[1].type()}) : "not a map") +
+           "; the model takes " + map_text(types));
+  tensors_.insert_or_assign(name + ".keys", parts[0]);
+  tensors_.insert_or_assign(name + ".values", parts[1]);
 }
 
 void loan::wait(const log_sink& sink) {
@@ -186,7 +209,9 @@ std::vector<OrtValue> take_outputs(const OrtSession& session, const named_tensor
 }
 
 void fill(OrtValue& target, const OrtValue& made, const char* name) {
-  if (target.kind != ONNX_TYPE_TENSOR || made.kind != ONNX_TYPE_TENSOR) {
+  if (target.kind != made.kind)
+    reject("output '" + std::string(name) + "' is of another kind than the value given for it");
+  if (made.kind != ONNX_TYPE_TENSOR) {
     target = made;
     return;
   }
@@ -221,6 +246,9 @@ std::vector<OrtValue> run_model(const OrtSession& session, const OrtRunOptions* 
   run_result result;
   try {
     result = session.model.run(lent.tensors(), options_of(session, options));
+  } catch (const error& e) {
+    lent.wait(*session.sink);
+    rethrow_of_run(e);
   } catch (...) {
     lent.wait(*session.sink);
     throw;

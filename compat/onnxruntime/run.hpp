@@ -28,6 +28,9 @@ public:
   void wait(const log_sink& sink);
 
 private:
+  /// Adds an input that is a map: two of troupe's.
+  void add_map(const std::string& name, const OrtValue* value, const map_types& types);
+
   std::shared_ptr<std::binary_semaphore> returned_ = std::make_shared<std::binary_semaphore>(0);
   named_tensors tensors_;
 };
@@ -44,7 +47,7 @@ std::vector<OrtValue> take_outputs(const OrtSession& session, const named_tensor
                                    const char* const* names, size_t count);
 
 /// Puts a value into one that the client made before: its memory stays, and gets the bytes. Throws ORT_INVALID_ARGUMENT
-/// where type or shape differ.
+/// where kind, type or shape differ.
 void fill(OrtValue& target, const OrtValue& made, const char* name);
 
 /// Adds the trace to the profiles that want it: the session's, and that of a run for which the client said how files

@@ -36,7 +36,11 @@ OrtStatus* RunOptionsGetRunLogSeverityLevel(const OrtRunOptions* options, int* o
 }
 
 OrtStatus* RunOptionsSetRunTag(OrtRunOptions* options, const char* tag) noexcept {
-  return guarded([&] { given(options, run_options_name).tag = tag ? tag : ""; });
+  return guarded([&] {
+    OrtRunOptions& o = given(options, run_options_name);
+    if (tag)
+      o.tag = tag;
+  });
 }
 
 OrtStatus* RunOptionsGetRunTag(const OrtRunOptions* options, const char** out) noexcept {
@@ -60,7 +64,10 @@ OrtStatus* RunOptionsUnsetTerminate(OrtRunOptions* options) noexcept {
 
 OrtStatus* AddRunConfigEntry(OrtRunOptions* options, const char* key, const char* value) noexcept {
   return guarded([&] {
-    given(options, run_options_name).entries[&given(key, "the key")] = std::string(&given(value, "the value"));
+    const std::string name = &given(key, "the key"), text = &given(value, "the value");
+    if (name.empty())
+      reject("the key of a configuration entry is empty");
+    given(options, run_options_name).entries[name] = text;
   });
 }
 

@@ -1,10 +1,12 @@
 #include "compat/onnxruntime/session.hpp"
 
+#include "compat/onnxruntime/elements.hpp"
 #include "compat/onnxruntime/env.hpp"
 #include "compat/onnxruntime/functions.hpp"
 #include "compat/onnxruntime/handles.hpp"
 #include "compat/onnxruntime/memory.hpp"
 #include "compat/onnxruntime/model_bytes.hpp"
+#include "compat/onnxruntime/saved_model.hpp"
 #include "compat/onnxruntime/session_options.hpp"
 #include "compat/onnxruntime/status.hpp"
 #include "compat/onnxruntime/type_info.hpp"
@@ -12,7 +14,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 /// Weights in a packed form that sessions share; kept, and of no effect: sessions of one engine share weights anyway.
 struct OrtPrepackedWeightsContainer {};
@@ -54,52 +55,89 @@ session_options options_for(const OrtSessionOptions& options) {
   return how;
 }
 
-std::vector<std::byte> read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file)
-    throw error(errc::io, "'" + path.string() + "' cannot be opened");
-  std::vector<std::byte> bytes(static_cast<size_t>(file.tellg()));
-  file.seekg(0);
-  if (!file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size())))
-    throw error(errc::io, "'" + path.string() + "' cannot be read");
-  return bytes;
-}
-
-/// Where a model comes from: a file, or bytes and the folder of its external data.
-struct model_source {
-  std::filesystem::path file;
-  std::span<const std::byte> bytes;
-  std::filesystem::path folder;
-};
-
-session load_model(engine& on, const model_source& from, const OrtSessionOptions& options) {
-  const session_options how = options_for(options);
+session load_as(engine& on, const model_source& from, const OrtSessionOptions& options, const session_options& how) {
   const bool changed = !options.initializers.empty() || !options.files.empty();
   if (!from.file.empty() && !changed && from.folder == from.file.parent_path())
     return on.load(from.file.string(), how);
-  std::vector<std::byte> read;
-  std::span<const std::byte> bytes = from.bytes;
-  if (!from.file.empty())
-    bytes = read = read_file(from.file);
+  const model_content content(from);
   if (!changed)
-    return on.load(parse_model(bytes, from.folder), how);
-  const std::string other = with_initializers(bytes, options.initializers, options.files);
+    return on.load(parse_model(content.bytes(), from.folder), how);
+  const std::string other =
+      with_initializers(content.bytes(), options.initializers, options.spare_initializers, options.files);
   return on.load(parse_model(std::as_bytes(std::span(other)), from.folder), how);
 }
 
-/// Tells the session's inputs from those for which the file has a value.
-void describe(OrtSession& s) {
+/// Returns those of the dims that inputs have.
+bindings known_of(const bindings& stated, const std::vector<value_info>& inputs) {
+  bindings known;
+  for (const value_info& input : inputs)
+    if (input.dims)
+      for (const dim& d : *input.dims)
+        if (const auto found = stated.find(d.symbol_name()); found != stated.end())
+          known.insert(*found);
+  return known;
+}
+
+/// As ONNX Runtime, lets dims be that the model has not: clients state those of several models.
+session load_model(engine& on, const model_source& from, const OrtSessionOptions& options, const log_sink& sink) {
+  session_options how = options_for(options);
+  try {
+    return load_as(on, from, options, how);
+  } catch (const error& e) {
+    if (e.code() != errc::invalid_argument || options.dims.empty())
+      throw;
+    how.dims.clear();
+    how.dims = known_of(options.dims, load_as(on, from, options, how).inputs());
+    if (how.dims.size() == options.dims.size())
+      throw;
+    sink.write(ORT_LOGGING_LEVEL_WARNING, e.what());
+    return load_as(on, from, options, how);
+  }
+}
+
+/// Returns the name of the map whose keys and values two inputs of troupe's are; empty if they are none. The loader
+/// gives both the dim NAME.0, which no file gives to inputs of such names.
+std::string map_name(const value_info& keys, const value_info& values) {
+  const std::string name = keys.name.substr(0, keys.name.rfind('.'));
+  const symbolic_shape dims{dim::symbol(name + ".0")};
+  const bool is_map = keys.name == name + ".keys" && values.name == name + ".values" && keys.dims == dims;
+  return is_map && values.dims == dims ? name : "";
+}
+
+/// Makes the two inputs that troupe has for a map one.
+void join_maps(OrtSession& s) {
+  for (size_t i = 0; i + 1 < s.inputs.size(); ++i) {
+    const std::string name = map_name(s.inputs[i], s.inputs[i + 1]);
+    if (name.empty())
+      continue;
+    s.maps[name] = {.key = s.inputs[i].type, .value = s.inputs[i + 1].type};
+    s.inputs[i] = {.name = name};
+    s.inputs.erase(s.inputs.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+}
+
+void state_dims(std::vector<value_info>& infos, const bindings& stated) {
+  for (value_info& info : infos)
+    if (info.dims)
+      for (dim& d : *info.dims)
+        if (const auto value = stated.find(d.symbol_name()); value != stated.end())
+          d = value->second;
+}
+
+/// Tells the session's inputs from those for which the file has a value; `stated` are dims that the client states.
+void describe(OrtSession& s, const bindings& stated) {
   s.overridable = optional_inputs(s.model);
-  for (const value_info& input : s.model.inputs())
+  s.model_inputs = s.model.inputs();
+  for (const value_info& input : s.model_inputs)
     if (std::ranges::find(s.overridable, input.name, &value_info::name) == s.overridable.end())
       s.inputs.push_back(input);
+  join_maps(s);
   s.outputs = s.model.outputs();
+  for (auto* list : {&s.inputs, &s.overridable, &s.outputs})
+    state_dims(*list, stated);
   for (const auto* list : {&s.inputs, &s.overridable})
-    for (const value_info& input : *list) {
+    for (const value_info& input : *list)
       s.input_types[input.name] = input.type;
-      if (!holds_objects(input.type) && input.dims && input.dims->empty())
-        s.scalars.insert(input.name);
-    }
 }
 
 void open_session(const OrtEnv* env, model_source from, const OrtSessionOptions* given_options, OrtSession** out) {
@@ -112,12 +150,16 @@ void open_session(const OrtEnv* env, model_source from, const OrtSessionOptions*
   if (const auto folder = options.entries.find(external_folder); folder != options.entries.end())
     from.folder = folder->second;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto sink = sink_of(in, options);
   std::shared_ptr<engine> on = engine_for(in, options);
-  session model = load_model(*on, from, options);
+  session model = load_model(*on, from, options, *sink);
   model_metadata about = from.file.empty() ? parse_metadata(from.bytes) : read_metadata(from.file);
-  place = make_handle<OrtSession>(std::move(on), std::move(model), sink_of(in, options), std::move(about));
-  describe(*place);
-  place->zips = from.file.empty() ? zips_in(from.bytes) : zips_in(from.file);
+  zips_by_name zips = from.file.empty() ? zips_in(from.bytes) : zips_in(from.file);
+  if (!options.saved_model.empty())
+    save_model(from, options, *sink);
+  place = make_handle<OrtSession>(std::move(on), std::move(model), sink, std::move(about));
+  describe(*place, options.dims);
+  place->zips = std::move(zips);
   if (options.profile_prefix)
     place->profile = std::make_unique<profile>(*options.profile_prefix);
   place->made_ns = static_cast<uint64_t>(std::chrono::nanoseconds(now).count());
@@ -125,8 +167,10 @@ void open_session(const OrtEnv* env, model_source from, const OrtSessionOptions*
 
 void open_file(const OrtEnv* env, const char* path, const OrtSessionOptions* options, OrtSession** out) {
   const std::filesystem::path file = &given(path, "the path");
-  if (file.empty())
-    throw api_error(ORT_NO_SUCHFILE, "the path is empty");
+  given(out, "the place for the session");
+  given(env, "the environment");
+  if (std::error_code why; !std::filesystem::exists(file, why))
+    throw api_error(ORT_NO_SUCHFILE, "there is no file '" + file.string() + "'");
   open_session(env, {.file = file, .bytes = {}, .folder = file.parent_path()}, options, out);
 }
 
@@ -153,12 +197,18 @@ OrtStatus* name_at(const OrtSession* session, infos list, size_t index, OrtAlloc
       [&] { given(out, "the place for the name") = copy_text(allocator, info_at(session, list, index).name); });
 }
 
+OrtTypeInfo type_at(const OrtSession& session, const value_info& info) {
+  if (const auto zip = session.zips.find(info.name); zip != session.zips.end())
+    return type_of(zip->second);
+  if (const auto map = session.maps.find(info.name); map != session.maps.end())
+    return map_type(element_type_of(map->second.key), type_of({.name = {}, .type = map->second.value}));
+  return type_of(info);
+}
+
 OrtStatus* type_at(const OrtSession* session, infos list, size_t index, OrtTypeInfo** out) noexcept {
   return guarded([&] {
     const value_info& info = info_at(session, list, index);
-    const auto zip = session->zips.find(info.name);
-    given(out, "the place for the type") =
-        make_handle<OrtTypeInfo>(zip == session->zips.end() ? type_of(info) : type_of(zip->second));
+    given(out, "the place for the type") = make_handle<OrtTypeInfo>(type_at(*session, info));
   });
 }
 

@@ -49,6 +49,10 @@ OrtStatus* GetSessionExecutionMode(const OrtSessionOptions* options, ExecutionMo
   return guarded([&] { given(out, "the place for the mode") = given(options, session_options_name).mode; });
 }
 
+OrtStatus* SetOptimizedModelFilePath(OrtSessionOptions* options, const char* path) noexcept {
+  return guarded([&] { given(options, session_options_name).saved_model = &given(path, "the path"); });
+}
+
 OrtStatus* EnableProfiling(OrtSessionOptions* options, const char* prefix) noexcept {
   return guarded([&] {
     given(options, session_options_name).profile_prefix = &given(prefix, "the beginning of the file's name");
@@ -102,11 +106,11 @@ OrtStatus* SetSessionGraphOptimizationLevel(OrtSessionOptions* options, GraphOpt
 }
 
 OrtStatus* SetInterOpNumThreads(OrtSessionOptions* options, int threads) noexcept {
-  return guarded([&] { given(options, session_options_name).threads.inter_op = checked_threads(threads); });
+  return guarded([&] { given(options, session_options_name).threads.inter_op = threads; });
 }
 
 OrtStatus* SetIntraOpNumThreads(OrtSessionOptions* options, int threads) noexcept {
-  return guarded([&] { given(options, session_options_name).threads.intra_op = checked_threads(threads); });
+  return guarded([&] { given(options, session_options_name).threads.intra_op = threads; });
 }
 
 /// As in the Python package, it is not promised for every device.
@@ -163,8 +167,12 @@ OrtStatus* GetSessionOptionsConfigEntries(const OrtSessionOptions* options, OrtK
       [&] { given(out, "the place for the entries") = make_pairs(given(options, session_options_name).entries); });
 }
 
+/// Clients share such values between models, of which each has some.
 OrtStatus* AddInitializer(OrtSessionOptions* options, const char* name, const OrtValue* value) noexcept {
-  return guarded([&] { add_initializer(given(options, session_options_name), name, value); });
+  return guarded([&] {
+    add_initializer(given(options, session_options_name), name, value);
+    options->spare_initializers.insert(name);
+  });
 }
 
 OrtStatus* AddExternalInitializers(OrtSessionOptions* options, const char* const* names, const OrtValue* const* values,

@@ -28,7 +28,6 @@ constexpr promise promises[] = {
     {"session.disable_cpu_ep_fallback", "1", "what a GPU cannot run, the CPU does"},
     {"session.load_model_format", "ORT", "give the .onnx file that the .ort file was made from"},
     {"session.save_model_format", "ORT", "rewritten models cannot be saved"},
-    {"session.set_denormal_as_zero", "1", "devices compute with subnormal numbers as they are made to"},
     {"ep.context_enable", "1", "models are not compiled for a provider"},
 };
 
@@ -102,12 +101,6 @@ void check_entry(const std::string& key, const std::string& value) {
     }
 }
 
-int checked_threads(int threads) {
-  if (threads < 0)
-    reject(std::to_string(threads) + " is not a number of threads");
-  return threads;
-}
-
 engine_options engine_options_of(const config_entries& entries, const thread_counts& threads) {
   engine_options o;
   if (const auto names = parts_of(setting(entries, "devices")); !names.empty())
@@ -121,7 +114,8 @@ engine_options engine_options_of(const config_entries& entries, const thread_cou
   o.profile_file = setting(entries, "profile");
   if (threads.inter_op > 0)
     o.scheduler_threads = static_cast<unsigned>(threads.inter_op);
-  o.cpu_threads = static_cast<unsigned>(threads.intra_op);
+  if (threads.intra_op > 0)
+    o.cpu_threads = static_cast<unsigned>(threads.intra_op);
   return o;
 }
 

@@ -23,7 +23,7 @@ namespace troupe::ort {
 /// Strings by key, as the client's config entries are.
 using config_entries = std::map<std::string, std::string>;
 
-/// Numbers of threads that a client asks for; 0: as troupe likes.
+/// Numbers of threads that a client asks for; 0 and less: as troupe likes.
 struct thread_counts {
   int inter_op = 0; // that send work to the devices
   int intra_op = 0; // of the CPU's kernels
@@ -32,9 +32,6 @@ struct thread_counts {
 /// Throws ORT_INVALID_ARGUMENT for an entry "troupe.…" that there is not, ORT_NOT_IMPLEMENTED for one of ONNX
 /// Runtime's that troupe cannot keep. All others are hints.
 void check_entry(const std::string& key, const std::string& value);
-
-/// Returns `threads`. Throws ORT_INVALID_ARGUMENT for less than 0.
-int checked_threads(int threads);
 
 /// Returns how the devices for these entries are opened. Throws ORT_INVALID_ARGUMENT for words that are not known.
 engine_options engine_options_of(const config_entries& entries, const thread_counts& threads);

@@ -22,9 +22,9 @@ OrtErrorCode code_of(const error& e) {
     case errc::invalid_input:
     case errc::invalid_plan:
     case errc::invalid_argument: return ORT_INVALID_ARGUMENT;
-    case errc::io: return ORT_NO_SUCHFILE;
     case errc::device_failed:
     case errc::device_lost: return ORT_EP_FAIL;
+    case errc::io: // not of the model's own file: see CreateSession
     case errc::timeout:
     case errc::cancelled: return ORT_FAIL;
     case errc::out_of_memory:

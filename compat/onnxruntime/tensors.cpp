@@ -15,9 +15,13 @@ shape dims_from(const int64_t* dims, size_t count) {
   if (count > 0)
     given(dims, "the shape");
   shape all(dims, dims + count);
-  for (const int64_t d : all)
-    if (d < 0)
-      reject("a tensor cannot have the shape " + to_string(all));
+  if (std::ranges::any_of(all, [](int64_t d) { return d < 0; }))
+    reject("a tensor cannot have the shape " + to_string(all));
+  try {
+    volume(all);
+  } catch (const error& e) { // too many elements to count
+    reject(e.what());
+  }
   return all;
 }
 

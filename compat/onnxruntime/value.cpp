@@ -122,7 +122,8 @@ tensor input_of(const OrtValue* value, dtype wanted, const char* name) {
   if (empty)
     return tensor::optional(element_of(wanted), {});
   if (value->kind == ONNX_TYPE_MAP || holds_maps(*value))
-    reject("input '" + std::string(name) + "' is a map, which no operator of troupe takes");
+    reject("input '" + std::string(name) + "' is " + (value->kind == ONNX_TYPE_MAP ? "a map" : "a sequence of maps") +
+           "; the model takes " + std::string(to_string(wanted)));
   return is_optional(wanted) ? tensor::optional(element_of(wanted), value->held) : value->held;
 }
 

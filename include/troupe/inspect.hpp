@@ -23,7 +23,7 @@ TROUPE_API std::vector<value_info> optional_inputs(const session& s);
 ///   if the input has no elements then either: the first, empty cache of transformers.js's decoders is
 ///   [0, heads, 0, size], also where the tokens are a batch of 1;
 /// - an optional that is not given is empty.
-/// `declared` are the session's inputs. `session::run` does none of this by itself.
+/// `declared` are the session's inputs. `session::run` alone takes them as they are.
 TROUPE_API void take_loosely(named_tensors& inputs, const std::vector<value_info>& declared);
 
 /// Returns warnings for the caller of a run with such inputs, one line each: a device that was named and gets no node,

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from troupe import _core
-from troupe._engine import Session, Trace, _unwrapped, shared_engine
+from troupe._engine import Engine, Session, Trace, _unwrapped, shared_engine
 from troupe._io_binding import IOBinding
 from troupe._options import RunOptions, SessionOptions, _note, _refuse
 from troupe._values import ModelMetadata, NodeArg, OrtValue
@@ -127,14 +127,28 @@ class InferenceSession:
     def _open(self, providers: Optional[Sequence[Provider]],
               provider_options: Optional[Sequence[Mapping[str, Any]]]) -> None:
         devices, engine_options = devices_of(providers, provider_options)
-        if self._options.inter_op_num_threads:
+        if self._options.inter_op_num_threads > 0:
             engine_options["scheduler_threads"] = self._options.inter_op_num_threads
-        if self._options.intra_op_num_threads:
+        if self._options.intra_op_num_threads > 0:
             engine_options["cpu_threads"] = self._options.intra_op_num_threads
-        self._session = shared_engine(devices, engine_options).load(self._model, **self._options.troupe_options())
+        self._session = self._load(shared_engine(devices, engine_options), self._options.troupe_options())
         self._core = self._session._core
         self._inputs = self._session.inputs
         self._outputs = self._session.outputs
+
+    def _load(self, engine: Engine, options: Dict[str, Any]) -> Session:
+        """As onnxruntime, lets dims be that the model has not."""
+        try:
+            return engine.load(self._model, **options)
+        except InvalidArgument as problem:
+            stated = options.pop("dims", {})
+            named = {dim for i in engine.load(self._model, **options).inputs for dim in i.shape} if stated else set()
+            known = {name: value for name, value in stated.items() if name in named}
+            if len(known) == len(stated):
+                raise
+            _note("add_free_dimension_override_by_name(…)", str(problem))
+            options["dims"] = known
+            return engine.load(self._model, **options)
 
     @property
     def troupe_session(self) -> Session:

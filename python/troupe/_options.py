@@ -78,7 +78,6 @@ _PROMISES = {
     ("session.model_external_initializers_file_folder_path", None): "external data is looked for beside the model's "
                                                                     "file",
     ("session.save_model_format", "ORT"): "rewritten models cannot be saved",
-    ("session.set_denormal_as_zero", "1"): "devices compute with subnormal numbers as they are made to",
 }
 
 
@@ -101,7 +100,7 @@ class SessionOptions:
     """How a session is made, with onnxruntime's names.
 
     `graph_optimization_level`: below EXTENDED nothing is fused. `inter_op_num_threads`: threads that send work to the
-    devices; 0: two. `intra_op_num_threads`: threads of the CPU's kernels; 0: one a core.
+    devices; 0 and less: two. `intra_op_num_threads`: threads of the CPU's kernels; 0 and less: one a core.
     `enable_profiling`: every run is traced; `InferenceSession.end_profiling` writes the last trace to a file whose name
     begins with `profile_file_prefix`. `add_free_dimension_override_by_name(name, value)`: a symbolic dim's value.
     `add_session_config_entry("troupe.policy", "heft")`: troupe's own; also troupe.strategy, .precision, .plan_file,
@@ -152,17 +151,15 @@ class SessionOptions:
             _refuse(f"SessionOptions.{name} = {value!r}", _FIXED[name][1])
         if name in _HINTS and value != _HINTS[name][0]:
             _note(f"SessionOptions.{name} = {value!r}", _HINTS[name][1])
-        if name in ("inter_op_num_threads", "intra_op_num_threads") and value < 0:
-            raise InvalidArgument(f"SessionOptions.{name} = {value}: not a number of threads")
         self.__dict__[name] = value
 
     def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
-        """States the value of the symbolic dim `name` of the model's inputs."""
+        """States the value of the symbolic dim `name` of the model's inputs; of no effect if they have none such."""
         self._dims[name] = int(value)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
-        """Refused: denotations of dims are not read."""
-        _refuse("add_free_dimension_override_by_denotation", "use add_free_dimension_override_by_name")
+        """Has no effect: denotations of dims are not read."""
+        _note("add_free_dimension_override_by_denotation", "use add_free_dimension_override_by_name")
 
     def add_session_config_entry(self, key: str, value: Any) -> None:
         """Sets one of troupe's own options ("troupe.policy" …, see above), or one of onnxruntime's that is a hint.
@@ -277,8 +274,7 @@ def set_default_logger_verbosity(verbosity: int) -> None:
 
 
 def enable_telemetry_events() -> None:
-    """Refused: troupe has no telemetry."""
-    _refuse("enable_telemetry_events", "troupe has no telemetry")
+    """Does nothing: troupe has no telemetry."""
 
 
 def disable_telemetry_events() -> None:

@@ -51,11 +51,8 @@ class Options(unittest.TestCase):
             options.add_session_config_entry("ep.x", "1")
         with self.assertRaisesRegex(errors.NotImplemented, "what a GPU cannot run, the CPU does"):
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-        with self.assertRaisesRegex(errors.NotImplemented, "subnormal"):
-            options.add_session_config_entry("session.set_denormal_as_zero", "1")
         with self.assertRaisesRegex(errors.NotImplemented, "beside the model's file"):
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", "elsewhere")
-        options.add_session_config_entry("session.set_denormal_as_zero", "0")
         with self.assertRaisesRegex(errors.NotImplemented, "run configuration entry 'x'|configuration entry 'x'"):
             onnxruntime.RunOptions().add_run_config_entry("x", "1")
 
@@ -67,6 +64,7 @@ class Options(unittest.TestCase):
                 options.enable_cpu_mem_arena = options.enable_mem_pattern = options.enable_mem_reuse = False
                 options.execution_mode = onnxruntime.ExecutionMode.ORT_PARALLEL
                 options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+                options.add_session_config_entry("session.set_denormal_as_zero", "1")
                 run_options = onnxruntime.RunOptions()
                 run_options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
         self.assertEqual(len([line for line in log.output if "log_verbosity_level = 7 has no effect" in line]), 1)
@@ -77,12 +75,25 @@ class Options(unittest.TestCase):
 
     def test_numbers_of_threads_are_taken(self):
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = 1, 1
+        for number in (1, 0, -1):  # less than 1: as many as there are
+            options.intra_op_num_threads, options.inter_op_num_threads = number, number
+            session = onnxruntime.InferenceSession(models.DIGITS, options, providers=["cpu"])
+            self.assertEqual(session.run(None, {"image": digits()})[0].shape, (8, 10))
+
+    def test_dims_that_a_model_has_not_are_let_be(self):
+        options = onnxruntime.SessionOptions()
+        options.add_free_dimension_override_by_name("of_another_model", 3)
+        session = onnxruntime.InferenceSession(models.DIGITS, options, providers=["cpu"])
+        self.assertEqual(session.run(None, {"image": digits(2)})[0].shape, (2, 10))
+        options.add_free_dimension_override_by_name("batch", 8)
         session = onnxruntime.InferenceSession(models.DIGITS, options, providers=["cpu"])
         self.assertEqual(session.run(None, {"image": digits()})[0].shape, (8, 10))
-        for name in ("intra_op_num_threads", "inter_op_num_threads"):
-            with self.assertRaisesRegex(errors.InvalidArgument, f"{name} = -1: not a number of threads"):
-                setattr(options, name, -1)
+        with self.assertRaisesRegex(errors.InvalidArgument, "batch"):
+            session.run(None, {"image": digits(2)})
+
+    def test_telemetry_is_neither_there_nor_refused(self):
+        onnxruntime.enable_telemetry_events()
+        onnxruntime.disable_telemetry_events()
 
     def test_a_named_device_that_runs_nothing_is_logged_once(self):
         session = onnxruntime.InferenceSession(models.DIGITS, providers=["cpu*2"])

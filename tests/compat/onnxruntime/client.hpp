@@ -90,6 +90,14 @@ inline owned<OrtValue> over(std::vector<float>& data, const std::vector<int64_t>
   return own(value);
 }
 
+/// The same of whole numbers.
+inline owned<OrtValue> over(std::vector<int64_t>& data, const std::vector<int64_t>& dims) {
+  OrtValue* value = nullptr;
+  must(ort().CreateTensorWithDataAsOrtValue(cpu().get(), data.data(), data.size() * sizeof(int64_t), dims.data(),
+                                            dims.size(), ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64, &value));
+  return own(value);
+}
+
 /// Returns an empty tensor of strings.
 inline owned<OrtValue> string_tensor(const std::vector<int64_t>& dims) {
   OrtValue* value = nullptr;

@@ -1,6 +1,8 @@
 // Maps, and sequences of them.
 #include "compat/onnxruntime/client.hpp"
 
+#include <utility>
+
 using namespace troupe::test;
 using namespace troupe::test::onnx_bytes;
 
@@ -35,14 +37,25 @@ std::vector<int64_t> whole_numbers(OrtValue* value) {
   return {static_cast<int64_t*>(data), static_cast<int64_t*>(data) + bytes / sizeof(int64_t)};
 }
 
+/// Returns a model that uses operators of ai.onnx.ml too.
+std::string with_ml(const graph_parts& parts) {
+  return model(parts) + field(8, field(1, std::string("ai.onnx.ml")) + field(2, int64_t{2}));
+}
+
 /// x [n, 3] → ZipMap with these labels; `labels` is the attribute.
 std::string zip_map(const std::string& labels, int key) {
-  const std::string map = field(5, field(1, int64_t{key}) + field(2, tensor_type(1, {})));
-  return model({.nodes = {node("ZipMap", {"x"}, {"y"}, {labels}) + field(7, std::string("ai.onnx.ml"))},
-                .inputs = {value("x", tensor_type(1, {"n", "3"}))},
-                .outputs = {value("y", sequence_type(map))},
-                .initializers = {}}) +
-         field(8, field(1, std::string("ai.onnx.ml")) + field(2, int64_t{2}));
+  return with_ml({.nodes = {node("ZipMap", {"x"}, {"y"}, {labels}) + field(7, std::string("ai.onnx.ml"))},
+                  .inputs = {value("x", tensor_type(1, {"n", "3"}))},
+                  .outputs = {value("y", sequence_type(map_type(key, 1)))},
+                  .initializers = {}});
+}
+
+/// Returns a map of these parts.
+owned<OrtValue> map_of(const owned<OrtValue>& keys, const owned<OrtValue>& values) {
+  const OrtValue* parts[] = {keys.get(), values.get()};
+  OrtValue* map = nullptr;
+  must(ort().CreateValue(parts, 2, ONNX_TYPE_MAP, &map));
+  return own(map);
 }
 
 /// Returns an element of a sequence, or a part of a map.
@@ -157,4 +170,50 @@ TEST_CASE("onnxruntime: ZipMap gives a map of each row, in the labels' order", "
     must(ort().GetTypeInfo(y, &type));
     CHECK(key_in_list(owned<OrtTypeInfo>(type, {ort().ReleaseTypeInfo}).get()) == key);
   }
+}
+
+TEST_CASE("onnxruntime: a map goes in", "[onnxruntime]") {
+  const auto env = make_env();
+  const auto session =
+      make_session(env.get(),
+                   with_ml({.nodes = {node("CastMap", {"x"}, {"y"}) + field(7, std::string("ai.onnx.ml")),
+                                      node("Add", {"y", "by"}, {"z"})},
+                            .inputs = {value("x", map_type(7, 1)), value("by", tensor_type(1, {}))},
+                            .outputs = {value("z", tensor_type(1, {"1", "n"}))},
+                            .initializers = {}}),
+                   make_options().get());
+  size_t count = 0;
+  must(ort().SessionGetInputCount(session.get(), &count));
+  CHECK(count == 2);
+  char* name = nullptr;
+  must(ort().SessionGetInputName(session.get(), 0, allocator(), &name));
+  CHECK(std::string(name) == "x");
+  must(ort().AllocatorFree(allocator(), name));
+  OrtTypeInfo* declared = nullptr;
+  must(ort().SessionGetInputTypeInfo(session.get(), 0, &declared));
+  CHECK(key_of(owned<OrtTypeInfo>(declared, {ort().ReleaseTypeInfo}).get()) == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64);
+
+  std::vector<int64_t> labels{9, -1};
+  std::vector<float> numbers{5, 6}, ten{10};
+  const auto map = map_of(over(labels, {2}), over(numbers, {2})), by = over(ten, {1});
+  OrtValue* z = nullptr;
+  must(run(session.get(), {"x", "by"}, {map.get(), by.get()}, "z", &z));
+  CHECK(floats(own(std::exchange(z, nullptr)).get()) == std::vector<float>{16, 15}); // in the keys' order
+
+  OrtIoBinding* binding = nullptr;
+  must(ort().CreateIoBinding(session.get(), &binding));
+  const owned<OrtIoBinding> keep(binding, {ort().ReleaseIoBinding});
+  must(ort().BindInput(binding, "x", map.get()));
+
+  const auto fails = [&](const OrtValue* value) {
+    const problem p = problem_of(run(session.get(), {"x", "by"}, {value, by.get()}, "z", &z));
+    CHECK(p.code == ORT_INVALID_ARGUMENT);
+    return p.message;
+  };
+  CHECK(fails(by.get()) == "input 'x' is not a map; the model takes a map from int64 to float32");
+  CHECK(fails(map_of(over(labels, {2}), over(labels, {2})).get()) ==
+        "input 'x' is a map from int64 to int64; the model takes a map from int64 to float32");
+  const problem p = problem_of(run(session.get(), {"x", "by"}, {map.get(), map.get()}, "z", &z));
+  CHECK(p.code == ORT_INVALID_ARGUMENT);
+  CHECK(p.message == "input 'by' is a map; the model takes float32");
 }

@@ -81,6 +81,10 @@ std::string optional_type(const std::string& held) {
   return field(9, field(1, held));
 }
 
+std::string map_type(int key, int value) {
+  return field(5, field(1, int64_t{key}) + field(2, tensor_type(value, {})));
+}
+
 std::string value(const std::string& name, const std::string& type) {
   return field(1, name) + field(2, type);
 }
@@ -132,6 +136,13 @@ std::string strings() {
   return model({.nodes = {node("Identity", {"x"}, {"y"})},
                 .inputs = {value("x", type)},
                 .outputs = {value("y", type)},
+                .initializers = {}});
+}
+
+std::string gather() {
+  return model({.nodes = {node("Gather", {"x", "at"}, {"y"})},
+                .inputs = {value("x", tensor_type(float32, {"n"})), value("at", tensor_type(int64, {"k"}))},
+                .outputs = {value("y", tensor_type(float32, {"k"}))},
                 .initializers = {}});
 }
 

@@ -25,6 +25,8 @@ std::string graph_attribute(const std::string& name, const std::string& graph);
 std::string tensor_type(int element, const std::vector<std::string>& dims);
 std::string sequence_type(const std::string& element);
 std::string optional_type(const std::string& held);
+/// From keys, of an element type, to single values of another.
+std::string map_type(int key, int value);
 
 /// Returns a ValueInfoProto.
 std::string value(const std::string& name, const std::string& type);
@@ -50,6 +52,8 @@ std::string model(const graph_parts& parts);
 std::string add();
 /// y = x, of strings with the shape [n].
 std::string strings();
+/// y = x at the places `at`: of floats with the shape [n], and int64 with the shape [k].
+std::string gather();
 /// A Loop that counts to `most`, adding 1 to x (float [1]) each time.
 std::string count(int64_t most);
 

@@ -113,8 +113,9 @@ TEST_CASE("onnxruntime: configuration entries are read back, and unknown ones of
   problem p = problem_of(ort().AddSessionConfigEntry(options.get(), "troupe.colour", "green"));
   CHECK(p.code == ORT_INVALID_ARGUMENT);
   CHECK_THAT(p.message, Contains("troupe.colour") && Contains("troupe.policy"));
-  p = problem_of(ort().AddSessionConfigEntry(options.get(), "session.set_denormal_as_zero", "1"));
+  p = problem_of(ort().AddSessionConfigEntry(options.get(), "session.disable_cpu_ep_fallback", "1"));
   CHECK(p.code == ORT_NOT_IMPLEMENTED);
+  must(ort().AddSessionConfigEntry(options.get(), "session.set_denormal_as_zero", "1"));
 
   must(ort().AddSessionConfigEntry(options.get(), "troupe.policy", "best"));
   const auto env = make_env();
@@ -129,7 +130,16 @@ TEST_CASE("onnxruntime: a dim may be stated", "[onnxruntime]") {
   const auto env = make_env();
   const auto options = make_options();
   must(ort().AddFreeDimensionOverrideByName(options.get(), "n", 3));
+  must(ort().AddFreeDimensionOverrideByName(options.get(), "of_another_model", 7));
   const auto session = make_session(env.get(), onnx_bytes::add(), options.get());
+  OrtTypeInfo* type = nullptr;
+  must(ort().SessionGetInputTypeInfo(session.get(), 0, &type));
+  const owned<OrtTypeInfo> keep(type, {ort().ReleaseTypeInfo});
+  const OrtTensorTypeAndShapeInfo* tensor = nullptr;
+  int64_t dims[2];
+  must(ort().CastTypeInfoToTensorInfo(type, &tensor));
+  must(ort().GetDimensions(tensor, dims, 2));
+  CHECK(dims[0] == 3);
   std::vector<float> a(4, 1), b(4, 1), longer(6, 1);
   OrtValue* sum = nullptr;
   CHECK(problem_of(run(session.get(), {"a", "b"}, {over(a, {2, 2}).get(), over(b, {2, 2}).get()}, "c", &sum)).code ==
@@ -233,4 +243,24 @@ TEST_CASE("onnxruntime: memory is compared by kind", "[onnxruntime]") {
             .code == ORT_NOT_IMPLEMENTED);
   ort().ReleaseMemoryInfo(pinned);
   ort().ReleaseMemoryInfo(other);
+}
+
+TEST_CASE("onnxruntime: what clients ask for at every start is accepted", "[onnxruntime]") {
+  const auto env = make_env();
+  must(ort().EnableTelemetryEvents(env.get())); // the crate `ort` does, unless it is told not to
+  must(ort().DisableTelemetryEvents(env.get()));
+  OrtThreadingOptions* threads = nullptr;
+  must(ort().CreateThreadingOptions(&threads));
+  const owned<OrtThreadingOptions> keep(threads, {ort().ReleaseThreadingOptions});
+  must(ort().SetGlobalDenormalAsZero(threads));
+  must(ort().SetGlobalIntraOpNumThreads(threads, -1));
+  const auto options = make_options();
+  must(ort().AddFreeDimensionOverride(options.get(), "DATA_BATCH", 1));
+  must(ort().SetIntraOpNumThreads(options.get(), -1)); // as many as there are
+  must(ort().SetInterOpNumThreads(options.get(), -1));
+  const auto session = make_session(env.get(), onnx_bytes::add(), options.get());
+  std::vector<float> a{1, 2};
+  OrtValue* sum = nullptr;
+  must(run(session.get(), {"a", "b"}, {over(a, {1, 2}).get(), over(a, {1, 2}).get()}, "c", &sum));
+  CHECK(floats(own(sum).get()) == std::vector<float>{2, 4});
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <future>
 #include <thread>
+#include <utility>
 
 using namespace troupe::test;
 using Catch::Contains;
@@ -113,6 +114,58 @@ TEST_CASE("onnxruntime: wrong inputs and outputs are errors that name them", "[o
   CHECK_THAT(fails({"a", "b"}, {first.get(), nullptr}, "c"), Contains("'b'"));
 }
 
+TEST_CASE("onnxruntime: a run that fails on a device returns at once, and gives its inputs back", "[onnxruntime]") {
+  const auto env = make_env();
+  const auto session = make_session(env.get(), onnx_bytes::gather(), make_options().get());
+  std::vector<float> x{1, 2, 3};
+  std::vector<int64_t> at{1}, outside{5};
+  const auto data = over(x, {3}), good = over(at, {1}), bad = over(outside, {1});
+  OrtValue* y = nullptr;
+  for (int i = 0; i < 3; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const problem p = problem_of(run(session.get(), {"x", "at"}, {data.get(), bad.get()}, "y", &y));
+    CHECK(p.code == ORT_INVALID_ARGUMENT);
+    CHECK(y == nullptr);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)); // else it waits a minute for them
+    must(run(session.get(), {"x", "at"}, {data.get(), good.get()}, "y", &y));
+    CHECK(floats(own(std::exchange(y, nullptr)).get()) == std::vector<float>{2});
+  }
+}
+
+TEST_CASE("onnxruntime: a run never says that the model is invalid", "[onnxruntime]") {
+  using namespace onnx_bytes;
+  const auto env = make_env();
+  const auto session =
+      make_session(env.get(),
+                   model({.nodes = {node("Reshape", {"x", "to"}, {"y"})},
+                          .inputs = {value("x", tensor_type(1, {"n"})), value("to", tensor_type(7, {"2"}))},
+                          .outputs = {value("y", tensor_type(1, {"a", "b"}))},
+                          .initializers = {}}),
+                   make_options().get());
+  std::vector<float> x{1, 2, 3, 4};
+  std::vector<int64_t> to{-1, -1};
+  OrtValue* y = nullptr;
+  CHECK(problem_of(run(session.get(), {"x", "to"}, {over(x, {4}).get(), over(to, {2}).get()}, "y", &y)).code ==
+        ORT_FAIL);
+}
+
+TEST_CASE("onnxruntime: a value of another kind than the output is refused", "[onnxruntime]") {
+  using namespace onnx_bytes;
+  const auto env = make_env();
+  const std::string row = tensor_type(1, {"n"});
+  const auto session = make_session(env.get(),
+                                    model({.nodes = {node("SequenceConstruct", {"x"}, {"y"})},
+                                           .inputs = {value("x", row)},
+                                           .outputs = {value("y", sequence_type(row))},
+                                           .initializers = {}}),
+                                    make_options().get());
+  std::vector<float> x{1, 2}, place(2, 0);
+  const auto target = over(place, {2});
+  OrtValue* y = target.get();
+  CHECK(problem_of(run(session.get(), {"x"}, {over(x, {2}).get()}, "y", &y)).code == ORT_INVALID_ARGUMENT);
+  CHECK(place == std::vector<float>{0, 0});
+}
+
 TEST_CASE("onnxruntime: a run is ended by its options, and others with them until that is undone", "[onnxruntime]") {
   const auto env = make_env();
   const auto session = make_session(env.get(), onnx_bytes::count(1'000'000'000), make_options().get());
@@ -121,6 +174,9 @@ TEST_CASE("onnxruntime: a run is ended by its options, and others with them unti
   const owned<OrtRunOptions> keep(options, {ort().ReleaseRunOptions});
   must(ort().RunOptionsSetRunTag(options, "the long one"));
   const char* tag = nullptr;
+  must(ort().RunOptionsGetRunTag(options, &tag));
+  CHECK(std::string(tag) == "the long one");
+  must(ort().RunOptionsSetRunTag(options, nullptr)); // it stays
   must(ort().RunOptionsGetRunTag(options, &tag));
   CHECK(std::string(tag) == "the long one");
 

@@ -42,6 +42,10 @@ std::string weighted(const std::string& weight, bool is_input) {
   return model(parts);
 }
 
+void write(const std::filesystem::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
 std::vector<float> run_weighted(OrtSession* session) {
   std::vector<float> x{1, 2};
   OrtValue* y = nullptr;
@@ -97,6 +101,13 @@ TEST_CASE("onnxruntime: models that cannot be loaded have ONNX Runtime's codes",
   problem p = problem_of(ort().CreateSession(env.get(), "no/such/model.onnx", options.get(), &session));
   CHECK(p.code == ORT_NO_SUCHFILE);
   CHECK_THAT(p.message, Contains("no/such/model.onnx"));
+  // Of the model's own file alone: a client may fetch it then.
+  const std::filesystem::path there = std::filesystem::temp_directory_path() / "troupe_ort_external.onnx";
+  write(there, weighted(external("w", {2}, "no_file.bin", 0), false));
+  p = problem_of(ort().CreateSession(env.get(), there.c_str(), options.get(), &session));
+  CHECK(p.code == ORT_FAIL);
+  CHECK_THAT(p.message, Contains("no_file.bin"));
+  std::filesystem::remove(there);
   CHECK(load(env.get(), "this is no model", options.get()).code == ORT_INVALID_PROTOBUF);
 
   const std::string type = tensor_type(1, {"2"});
@@ -179,7 +190,6 @@ TEST_CASE("onnxruntime: initializers may be the client's", "[onnxruntime]") {
     p = load(env.get(), weighted(initializer("w", {2}, std::vector<float>{1, 1}), false), options.get());
     CHECK(p.code == ORT_INVALID_ARGUMENT); // another shape
     CHECK_THAT(p.message, Contains("'w'"));
-    CHECK(load(env.get(), add(), options.get()).code == ORT_INVALID_ARGUMENT); // no such initializer
   }
   SECTION("as values in place of a file that is not there") {
     const auto options = make_options();
@@ -214,4 +224,55 @@ TEST_CASE("onnxruntime: initializers may be the client's", "[onnxruntime]") {
     CHECK(run_weighted(session.get()) == std::vector<float>{101, 202});
     std::filesystem::remove_all(folder);
   }
+}
+
+TEST_CASE("onnxruntime: values that are given for initializers of other models are let be", "[onnxruntime]") {
+  const auto env = make_env();
+  const auto shared = make_options(), strict = make_options();
+  std::vector<float> w{1, 2};
+  const auto given = over(w, {2});
+  must(ort().AddInitializer(shared.get(), "w", given.get()));
+  CHECK(load(env.get(), add(), shared.get()).code == ORT_OK);
+  const char* name = "w";
+  const OrtValue* values[] = {given.get()};
+  must(ort().AddExternalInitializers(strict.get(), &name, values, 1));
+  CHECK(load(env.get(), add(), strict.get()).code == ORT_INVALID_ARGUMENT);
+}
+
+TEST_CASE("onnxruntime: the model is written where the options say, whole", "[onnxruntime]") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "troupe_ort_saved";
+  const std::filesystem::path from = folder / "from", to = folder / "to";
+  std::filesystem::create_directories(from);
+  std::filesystem::create_directories(to);
+  write(from / "weights.bin", std::string(8, '\0'));
+  write(from / "model.onnx", weighted(external("w", {2}, "weights.bin", 0), false));
+  const auto env = make_env();
+  const auto open = [&](const std::filesystem::path& file, const std::filesystem::path& saved) {
+    const auto options = make_options();
+    if (!saved.empty())
+      must(ort().SetOptimizedModelFilePath(options.get(), saved.c_str()));
+    OrtSession* session = nullptr;
+    const problem p = problem_of(ort().CreateSession(env.get(), file.c_str(), options.get(), &session));
+    CHECK((p.code == ORT_OK) == (session != nullptr));
+    return std::pair(p, owned<OrtSession>(session, {ort().ReleaseSession}));
+  };
+  CHECK(open(from / "model.onnx", to / "saved.onnx").first.code == ORT_OK);
+  CHECK(open(from / "model.onnx", from / "beside.onnx").first.code == ORT_OK);
+  CHECK(std::filesystem::file_size(from / "beside.onnx") == std::filesystem::file_size(from / "model.onnx"));
+  write(from / "weights.bin", std::string());
+  const auto [p, session] = open(to / "saved.onnx", {}); // it needs no other file
+  REQUIRE(p.code == ORT_OK);
+  CHECK(run_weighted(session.get()) == std::vector<float>{1, 2});
+  std::filesystem::remove(from / "weights.bin"); // nor does a model whose weights the client gives
+  const auto options = make_options();
+  std::vector<float> given{10, 20};
+  must(ort().AddInitializer(options.get(), "w", over(given, {2}).get()));
+  must(ort().SetOptimizedModelFilePath(options.get(), (to / "given.onnx").c_str()));
+  OrtSession* made = nullptr;
+  must(ort().CreateSession(env.get(), (from / "model.onnx").c_str(), options.get(), &made));
+  ort().ReleaseSession(made);
+  CHECK(run_weighted(open(to / "given.onnx", {}).second.get()) == std::vector<float>{11, 22});
+  CHECK(open(to / "saved.onnx", to / "saved.ort").first.code == ORT_NOT_IMPLEMENTED);
+  CHECK(open(to / "saved.onnx", folder / "none" / "saved.onnx").first.code == ORT_FAIL);
+  std::filesystem::remove_all(folder);
 }
