@@ -85,6 +85,26 @@ shape made_up_dims(const value_info& declared, bindings& dims) {
   return dims_or_ones(*declared.dims, dims);
 }
 
+/// Returns what e.g. "logits=1:-1:" says: dim 1, from the last index on.
+output_slice read_slice(const std::string& text) {
+  constexpr const char* option = "--output-slice";
+  const auto [output, part] = split_assignment(text, option, text.rfind('=')); // names may hold one
+  output_slice slice{.output = output};
+  int64_t* const numbers[] = {&slice.axis, &slice.start, &slice.end};
+  const char *at = part.data(), *const last = at + part.size();
+  for (size_t i = 0; i < std::size(numbers); ++i) {
+    if (i > 0 && (at == last || *at++ != ':'))
+      fail(errc::invalid_argument, "{} '{}': OUTPUT=DIM:START:END is expected, e.g. logits=1:-1:", option, text);
+    const auto [end, status] = std::from_chars(at, last, *numbers[i]);
+    if (status == std::errc::result_out_of_range || (i == 0 && end == at))
+      fail(errc::invalid_argument, "{} '{}': '{}' is not a number", option, text, part);
+    at = end;
+  }
+  if (at != last)
+    fail(errc::invalid_argument, "{} '{}': '{}' is not expected after DIM:START:END", option, text, at);
+  return slice;
+}
+
 /// Output names may hold '/' and the like.
 std::string file_name(std::string name) {
   std::replace_if(
@@ -194,6 +214,8 @@ session_options model_options::session() const {
   options.plan_file = plan_file;
   options.fuse = !no_fuse;
   options.precision = value_of(precision_words, "precision", precision);
+  for (const std::string& text : output_slices)
+    options.output_slices.push_back(read_slice(text));
   // Replicas of a strategy get parts of these, and requests that are joined have more rows: then the inputs say them.
   if (has_one_plan() && stream.max_batch == 0)
     options.dims = dim_values();

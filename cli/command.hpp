@@ -43,8 +43,9 @@ struct model_options {
   unsigned threads = 0; // of the CPU; 0: one a core
   std::string plan_file;
   std::string precision = "fp32";
-  std::vector<std::string> dims;   // "batch=8"
-  std::vector<std::string> inputs; // "name=file"
+  std::vector<std::string> dims;          // "batch=8"
+  std::vector<std::string> inputs;        // "name=file"
+  std::vector<std::string> output_slices; // "logits=1:-1:"
   bool no_fuse = false;
   uint64_t seed = 0;
   std::string record;        // a folder; empty: nothing is recorded
@@ -95,7 +96,7 @@ void write_trace(const std::filesystem::path& file, const run_trace& trace, cons
 /// Writes a file and says so on stderr: "trace written to …"; nothing if `what` is empty. Throws `errc::io`.
 void write_file(const std::filesystem::path& file, std::string_view text, std::string_view what);
 
-/// Adds the model argument, `--dim`, `--input`, `--seed`.
+/// Adds the model argument, `--dim`, `--input`, `--seed`, `--output-slice`.
 void add_input_options(CLI::App& command, model_options& options);
 
 /// Adds those, and the engine options.

@@ -124,6 +124,13 @@ void add_input_options(CLI::App& command, model_options& options) {
       ->type_name("NAME=SIZE")
       ->allow_extra_args(false);
   command.add_option("--seed", options.seed, "Seed of made-up inputs");
+  command.option_defaults()->group("Output");
+  command
+      .add_option("--output-slice", options.output_slices,
+                  "OUTPUT=DIM:START:END: only these indices of an output along a dim, e.g. logits=1:-1: for the last; "
+                  "what only the others need is not computed")
+      ->type_name("OUTPUT=DIM:START:END")
+      ->allow_extra_args(false);
 }
 
 } // namespace troupe::cli

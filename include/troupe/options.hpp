@@ -188,6 +188,17 @@ struct stream_options {
   bool ordered = false;
 };
 
+/// Part of an output: indices `start` to `end` − 1 along the dim `axis`, which stays. Negative numbers count from the
+/// end, and an `end` after the last index is the last one, as in NumPy.
+struct output_slice {
+  std::string output;
+  int64_t axis = 0;
+  int64_t start = 0;
+  int64_t end = INT64_MAX;
+
+  bool operator==(const output_slice&) const = default;
+};
+
 /// How a model is prepared.
 struct session_options {
   placement_policy policy = placement_policy::single;
@@ -220,6 +231,12 @@ struct session_options {
   troupe::precision precision = troupe::precision::fp32;
   /// Outputs wanted, in this order; empty means all, in the model's order. Work that only others need is left out.
   std::vector<std::string> outputs = {};
+  /// Outputs of which only a part is wanted, and copied to the host. Where each index of an output is computed from the
+  /// same index of values before it, and the part is at most half of them, only that part is computed:
+  /// `{{"logits", 1, -1}}` for what follows a prompt. The session's outputs have the dims of these parts. Several parts
+  /// of one output are taken in turn. Loading throws `errc::invalid_argument` where the model has no such output, or
+  /// does not state its dims.
+  std::vector<output_slice> output_slices = {};
   /// Values for symbolic dims, if inputs alone do not say them or an error is wanted when they differ.
   bindings dims = {};
 };

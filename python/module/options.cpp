@@ -60,6 +60,15 @@ std::vector<Struct> structs_of(const py::handle& v) {
   return all;
 }
 
+/// Of tuples (output, axis, start, end); None: from the first, up to the last.
+std::vector<output_slice> slices_of(const py::handle& v) {
+  using bound = std::optional<int64_t>;
+  std::vector<output_slice> slices;
+  for (auto& [output, axis, start, end] : v.cast<std::vector<std::tuple<std::string, int64_t, bound, bound>>>())
+    slices.push_back({output, axis, start.value_or(0), end.value_or(INT64_MAX)});
+  return slices;
+}
+
 // Rows set a member of the options, or of a struct in them, by the members that lead there: o.*a.*b.
 
 template <auto... Path, class Options>
@@ -134,6 +143,7 @@ constexpr session_row session_rows[] = {
     {"fuse", set<&given_session::fuse>},
     {"precision", set_word<precision_words, &given_session::precision>},
     {"outputs", set<&given_session::outputs>},
+    {"output_slices", set_made<slices_of, &given_session::output_slices>},
     {"dims", set<&given_session::dims>},
 };
 

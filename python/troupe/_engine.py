@@ -297,7 +297,8 @@ class Engine:
         "data-parallel", "model-parallel", "pipeline", "work-stealing", "auto"), micro_batch, depth, schedule, shares,
         max_batch, max_delay (seconds), queue_limit, ordered; goal, max_devices, max_memory, max_latency (of "auto");
         pins=[(pattern, device)], split_along, plan_file, policy_plugin, strategy_plugin,
-        precision ("fp32", "fp16", "auto"), fuse, devices, outputs, dims={"batch": 8}.
+        precision ("fp32", "fp16", "auto"), fuse, devices, outputs, dims={"batch": 8};
+        output_slices=[("logits", 1, -1, None)], what is wanted of an output: its indices along a dim, as in NumPy.
 
         Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.NotImplemented`, `errors.InvalidArgument`,
         `errors.InvalidPlan`.

@@ -19,8 +19,14 @@ void visit(Archive& a, placement_pin& p) {
 }
 
 template <class Archive>
+void visit(Archive& a, output_slice& s) {
+  a(s.output, s.axis, s.start, s.end);
+}
+
+template <class Archive>
 void visit(Archive& a, session_options& o) {
-  a(o.policy, o.policy_plugin, o.split_along, o.pins, o.plan_file, o.fuse, o.precision, o.outputs, o.dims);
+  a(o.policy, o.policy_plugin, o.split_along, o.pins, o.plan_file, o.fuse, o.precision, o.outputs, o.output_slices,
+    o.dims);
 }
 
 } // namespace troupe::wire

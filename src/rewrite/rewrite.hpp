@@ -4,6 +4,8 @@
 #include "graph/graph.hpp"
 #include "troupe/options.hpp"
 
+#include <span>
+
 namespace troupe {
 
 /// What the rewrite may do.
@@ -29,6 +31,10 @@ struct rewrite_options {
 /// Returns the rewritten graph: inferred, compact, topologically sorted. Throws `errc::invalid_model`,
 /// `errc::unsupported` with the node's name.
 graph rewrite(graph g, const rewrite_options& options);
+
+/// Makes parts of a resolved graph's outputs the outputs, under their names; several parts of one output in turn.
+/// Throws `errc::invalid_argument` where there is no such output or dim.
+void slice_outputs(graph& g, std::span<const output_slice> parts);
 
 /// Takes initializers that are also inputs out of the graph's inputs: they are constants from then on, whatever the
 /// caller could have given.

@@ -225,6 +225,7 @@ model_ptr make_model(graph source, session_options options, double load_ms, std:
   validate(source);
   sort_topologically(source);
   resolve(source);
+  slice_outputs(source, options.output_slices);
   m->defaults = take_defaults(source);
   for (value_id v : source.inputs)
     m->inputs.push_back(info_of(source, v));

@@ -61,6 +61,21 @@ TEST_CASE("outputs may be inputs and constants, and are chosen by name", "[actor
   CHECK(thrown_by([&] { e.load(g, {.outputs = {"nothing"}}); }).code() == errc::invalid_argument);
 }
 
+TEST_CASE("a session whose outputs are parts of the model's says so, and gives them", "[actors][B7]") {
+  graph_builder b;
+  const value_id y = b.inferred("Neg", {b.input("x", {dim::symbol("rows"), 3})});
+  b.output(y);
+  const std::string name = b.name(y);
+  engine e({.devices = {"cpu"}});
+  const session s = e.load(b.g, {.output_slices = {{name, 0, -1}, {name, 1, 0, 2}}});
+  CHECK(to_string(*s.outputs().at(0).dims) == "[1, 2]");
+  const tensor found = s.run({{"x", six}}).outputs.at(name);
+  CHECK(found.dims() == shape{1, 2});
+  CHECK(values_of(found) == std::vector<float>{-4, -5});
+  const error refused = thrown_by([&] { e.load(b.g, {.output_slices = {{"nothing"}}}); });
+  CHECK(refused.code() == errc::invalid_argument);
+}
+
 TEST_CASE("shapes that depend on data are bound when the data are there", "[actors][D1]") {
   graph_builder b;
   b.output(b.op("Neg", {b.op("NonZero", {b.input("x", {2, 3})})}, {}, "out"));

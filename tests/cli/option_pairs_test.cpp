@@ -118,6 +118,7 @@ option_uses shared_uses(const surroundings& here) {
   return {{"--input", {"x=" + here.path("x.npy"), {}}},
           {"--dim", {"past=2 batch=4", {}}},
           {"--seed", {"7", {}}},
+          {"--output-slice", {"seen=1:0:", {}}}, // all of it, as the saved plan has it
           {"--devices", {"cpu", {}}},
           {"--hosts", {here.worker(), {{"--insecure", ""}}}},
           {"--tls-cert", {keys.at("--tls-cert"), keys}},

@@ -49,3 +49,19 @@ TEST_CASE("the command runs a decoder step by step, and its state grows", "[cli]
   CHECK(refused.status == 2);
   CHECK_THAT(refused.output, Contains("--bind"));
 }
+
+TEST_CASE("the command runs a model for a part of its outputs", "[cli]") {
+  const std::string run =
+      "run " + data_file("decoder.onnx") + " --dim past=2 --dim total=3 --devices cpu --output-slice ";
+  const command_result last = run_command(run + "present=0:-1:");
+  INFO(last.output);
+  CHECK(last.status == 0);
+  CHECK_THAT(last.output, Contains("[1, 4]"));
+  for (const std::string wrong :
+       {"present", "present=", "present=0", "present=0:1", "present=0:1:2:3", "present=a:1:2", "present=0:-:2",
+        "present=0:99999999999999999999:2", "present=7:0:1", "absent=0:0:1"}) {
+    const command_result refused = run_command(run + wrong, true);
+    INFO(wrong << ": " << refused.output);
+    CHECK(refused.status == 2);
+  }
+}
