@@ -5,8 +5,10 @@
 // constants of the kernel: so the driver's compiler knows that all of B's rows, and A's, begin at multiples of eight
 // elements, and how often it goes around, without which the same kernel has two thirds of the speed. Tiles that are
 // wholly inside are read without bounds; where all of them are, the driver has one loop instead of two to compile, in a
-// third of the time. Groups: as many as tiles, x counts their rows, y their columns; which has which: own_tile().
-// Depths are not split: a loop that begins elsewhere than at 0 takes three times as long.
+// third of the time. So the last tile of rows moves up if the rows are no whole tiles, and computes some rows again:
+// with bounds, 1568 × 512 × 2048 takes 73 µs on an H200, and 1536 rows take 32. Groups: as many as tiles, x counts
+// their rows, y their columns; which has which: own_tile(). Depths are not split: a loop that begins elsewhere than
+// at 0 takes three times as long.
 //
 // Groups of large tiles have 128 invocations, of which a multiprocessor holds two groups: while one begins or ends, the
 // other multiplies.
@@ -123,7 +125,8 @@ void main() {
   const float16_t zero = float16_t(0.0); // what a type names stands before the first matrix
   const float none = 0.0;
   const uvec2 tile_at = own_tile();
-  const uint row = tile_at.x * ROWS, column = tile_at.y * COLUMNS;
+  const uint above = tile_at.x * ROWS, row = WHOLE_TILES ? min(above, product.m - ROWS) : above;
+  const uint column = tile_at.y * COLUMNS;
   const TURNED by_columns = turned();
   SUMS sums = all_sums(none);
   LEFT left = all_left(zero);

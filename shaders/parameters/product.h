@@ -27,7 +27,7 @@ CONSTANT product_split = 4;
 CONSTANT product_vector_out = 8;   // neighbouring columns may be written as a vector
 CONSTANT product_strided_out = 16; // a convolution whose output rows are not simply `out_row` apart
 CONSTANT product_taps_first = 32;  // depthwise weights are [taps][filters]
-CONSTANT product_whole_tiles = 64; // no tile goes beyond the product (matmul_matrices only)
+CONSTANT product_whole_tiles = 64; // no tile is beyond the product if the last rows' moves up (matmul_matrices only)
 CONSTANT product_batched = 128;    // several products, or groups of a convolution
 // beside those of quantized.h: few groups wait for memory, which ask for all at once (cooperative kernels only)
 CONSTANT product_asks_first = 16777216;

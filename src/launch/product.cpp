@@ -142,7 +142,7 @@ std::optional<launch_list> with_group_tile(const gpu_call& call, const float_pro
   const epilogue_bindings ends = bind_epilogue(builder, p);
   launch& l = builder.add(fmt::format("matmul_matrices.f16_{}x{}x{}", t.m, t.n, t.depth), product_groups(p, t),
                           {builder.in(p.a), r.binding, ends.bias, ends.residual, builder.out(0)});
-  const bool whole = p.m % t.m == 0 && p.n % t.n == 0 && p.k % t.depth == 0;
+  const bool whole = p.m >= t.m && p.n % t.n == 0 && p.k % t.depth == 0;
   l.constants = {e.flags() | (whole ? shader::product_whole_tiles : 0),
                  static_cast<uint32_t>(e.act.code),
                  word(p.n),

@@ -102,8 +102,7 @@ constexpr auto cooperative_bytes = std::to_array<tile_speed>({
 });
 
 // Matrices of groups, whose kernels know the sizes of the right matrix (shaders/matmul_matrices.comp): fitted on an
-// H200 to products of 512 to 4,096 rows. Of fewer rows, whose last tiles are not whole, the large tiles take longer
-// than that.
+// H200 to products of 512 to 4,096 rows. Of fewer rows than a tile has, the large tiles take longer than that.
 constexpr auto matrices = std::to_array<tile_speed>({
     {{256, 64, 64, 128, 0, 0}, 1.099, 1.099, 1, 2.0},
     {{128, 128, 64, 64, 0, 0}, 0.6, 0.545, 4, 5.0},

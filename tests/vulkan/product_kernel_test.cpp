@@ -154,8 +154,11 @@ TEST_CASE("GPU products by matrices of groups: tiles in bands of columns, the la
 TEST_CASE("GPU products by matrices of groups: whole tiles and others, few and many steps of depths", "[vulkan]") {
   if (!vulkan::features_of(gpus()->gpus().at(0).snapshot).group_matrices)
     return;
-  for (const auto& [rows, columns, depths] :
-       {std::array<int64_t, 3>{1280, 1536, 768}, {1250, 1544, 776}, {256, 128, 2048}, {130, 136, 2056}})
+  for (const auto& [rows, columns, depths] : {std::array<int64_t, 3>{1280, 1536, 768},
+                                              {1250, 1544, 776},
+                                              {1250, 1536, 768},
+                                              {256, 128, 2048},
+                                              {130, 136, 2056}})
     for (const bool residual : {false, true}) {
       INFO(rows << " rows, " << columns << " columns, " << depths << " depths");
       kernel_case c{.op = "MatMul", .domain = "troupe", .rtol = 1e-3, .atol = 1e-2, .constants = 2};
