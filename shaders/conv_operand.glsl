@@ -7,7 +7,12 @@ TILE_VECTOR a_load(a_state s, uint k, uint end) {
   uvec4 depth = depth_at(k);
   if (A_MODE == depth_vectors) {
     const int at = k < end ? a_address(s, depth) : -1;
-    return at < 0 ? TILE_VECTOR(0) : TILE_VECTOR(a_vectors[uint(at) / WIDTH]);
+    TILE_VECTOR loaded = at < 0 ? TILE_VECTOR(0) : TILE_VECTOR(a_vectors[uint(at) / WIDTH]);
+#ifdef EIGHT_WIDE
+    if ((FLAGS & product_half_tail) != 0u && depth.w + WIDTH == channels)
+      loaded.zw = uvec2(0); // not by weights of 0: it may be infinite
+#endif
+    return loaded;
   }
 #ifdef EIGHT_WIDE
   float16_t e[8];

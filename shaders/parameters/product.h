@@ -31,6 +31,9 @@ CONSTANT product_whole_tiles = 64; // no tile is beyond the product if the last 
 CONSTANT product_batched = 128;    // several products, or groups of a convolution
 // beside those of quantized.h: few groups wait for memory, which ask for all at once (cooperative kernels only)
 CONSTANT product_asks_first = 16777216;
+// also beside them: a convolution by a packed image (src/launch/packed_image.hpp) whose windows have half of the last
+// vector of each row; the other half is a pixel that counts as 0
+CONSTANT product_half_tail = 33554432;
 
 /// Cooperative kernels keep two buffers of both tiles if they take no more shared memory than this.
 CONSTANT product_double_buffer_bytes = 49152;

@@ -88,6 +88,31 @@ TEST_CASE("GPU Conv covers groups, strides, dilations, pads and one to three axe
   check("Conv", {{2, 4, 5, 6, 7}, {8, 4, 3, 2, 3}}, attrs_of({{"strides", int_list{2, 1, 2}}}));
 }
 
+TEST_CASE("GPU Conv by matrices of few channels, packed", "[vulkan][slow]") {
+  const gpu_features gpu = vulkan::features_of(gpus()->gpus().at(0).snapshot);
+  if (!gpu.float16 || !gpu.cooperative_matrix || gpu.subgroup_size != 32)
+    return;
+  struct {
+    shape image, filters;
+    int_list strides, pads, dilations = {1, 1};
+    bool infinite = false; // a pixel, which counts in the windows that it is in, and in no others
+  } const cases[] = {{{2, 3, 30, 27}, {24, 3, 7, 7}, {2, 2}, {3, 3, 3, 3}},
+                     {{2, 3, 18, 27}, {8, 3, 7, 7}, {2, 2}, {3, 3, 3, 3}, {1, 1}, true},
+                     {{3, 3, 16, 17}, {16, 3, 3, 3}, {2, 2}, {0, 1, 1, 0}},
+                     {{1, 4, 12, 20}, {9, 4, 3, 6}, {1, 4}, {2, 1, 0, 5}, {2, 1}},
+                     {{2, 1, 40, 9}, {8, 1, 5, 2}, {3, 2}, {0, 0, 0, 0}}};
+  for (const auto& each : cases) {
+    INFO(to_string(each.filters));
+    kernel_case c{.op = "Conv", .rtol = 1e-3, .atol = 1e-3, .constants = 2};
+    c.inputs = {random_floats(each.image, 1), random_floats(each.filters, 2), random_floats({each.filters[0]}, 3)};
+    if (each.infinite)
+      c.inputs[0].mutable_data<float>()[each.image[2] * each.image[3] / 2 + 4] = INFINITY;
+    c.attrs = attrs_of({{"strides", each.strides}, {"pads", each.pads}, {"dilations", each.dilations}});
+    c.in_double = true;
+    CHECK_FALSE(check_gpu_ways(c, "conv_cooperative.packed", true).empty());
+  }
+}
+
 TEST_CASE("GPU Conv with one channel a group", "[vulkan][slow]") {
   for (const int64_t stride : {1, 2})
     check("Conv", {{2, 16, 9, 10}, {16, 1, 3, 3}, {16}},
