@@ -86,7 +86,7 @@ TEST_CASE("Matrices of groups come first where they gain enough", "[ops]") {
     return (lists(m, 4096, 4096).at(0).launches.at(0).constants.at(0) & shader::product_whole_tiles) != 0;
   };
   CHECK(whole_tiles(4096));
-  CHECK_FALSE(whole_tiles(4100));
+  CHECK(whole_tiles(4100)); // the last one moves up
   const auto band = [&](int64_t m, int64_t n, int64_t k) {
     return lists(m, n, k).at(0).launches.at(0).constants.at(6);
   };

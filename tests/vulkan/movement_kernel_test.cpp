@@ -164,8 +164,10 @@ TEST_CASE("GPU Pad fills, repeats, mirrors, wraps and crops", "[vulkan]") {
   for (dtype type : widths)
     for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
       const tensor x = numbers(type, {2, 3, 4, 5});
-      for (const std::vector<int64_t>& pads :
-           {std::vector<int64_t>{0, 0, 1, 2, 0, 0, 3, 1}, {0, 1, -1, 4, 1, 0, 0, -2}, {0, 0, 9, 11, 0, 0, 12, 7}, {1, -1, -2, 7, 2, 5, 5, -3}})
+      for (const std::vector<int64_t>& pads : {std::vector<int64_t>{0, 0, 1, 2, 0, 0, 3, 1},
+                                               {0, 1, -1, 4, 1, 0, 0, -2},
+                                               {0, 0, 9, 11, 0, 0, 12, 7},
+                                               {1, -1, -2, 7, 2, 5, 5, -3}})
         check_gpu_kernels({.op = "Pad", .inputs = {x, ints(pads)}, .attrs = with("mode", std::string(mode))});
     }
   check_gpu_kernels({.op = "Pad", .inputs = {random_floats({3, 4}, 1), ints({1, 1, 1, 1}), tensor::scalar(-2.5f)}});

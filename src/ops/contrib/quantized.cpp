@@ -145,7 +145,8 @@ void expand_average_pool(expansion& e) {
   value_id x = real_operand(e, 0);
   if (last)
     x = move_channels(e, x, true);
-  // ONNX Runtime divides by the whole kernel, even where that reaches beyond the padding; ai.onnx's AveragePool does not.
+  // ONNX Runtime divides by the whole kernel, even where that reaches beyond the padding. AveragePool of ai.onnx does
+  // not.
   if (own.integer("count_include_pad", 0) != 0 && own.integer("ceil_mode", 0) != 0)
     x = padded_for(e, x, own);
   const value_id y = e.add("Div", {e.add("AveragePool", {x}, std::move(own)), e.input(3)});
