@@ -17,8 +17,8 @@ bool suits(const gpu_call& call, const conv_call& c) {
          c.images > 0 && c.outputs() > 0;
 }
 
-/// Whether gathering takes so long that packing, a launch of its own, is worth it: 32 images of 224 × 224 by 64 filters
-/// of 7 × 7 took 270 µs on an H200.
+/// Whether gathering takes so long that packing, a launch of its own, is worth it: 32 images of 224 × 224 by 64
+/// filters of 7 × 7 took 270 µs on an H200.
 bool is_large(const gpu_call& call, const conv_call& c) {
   constexpr int64_t pixels = 512; // of the output, a multiprocessor
   return c.images * c.outputs() >= pixels * int64_t{call.gpu.units};

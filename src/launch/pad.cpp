@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace troupe {
 namespace {
@@ -22,26 +23,19 @@ struct pad_axis {
 std::vector<pad_axis> axes_of(const shape& in, const shape& out, const padding& p) {
   std::vector<pad_axis> axes;
   int64_t step = 1;
+  bool is_inner_whole = false;
   for (size_t i = in.size(); i-- > 0;) {
-    const bool whole = p.before[i] == 0 && in[i] == out[i];
-    const bool joins = whole && !axes.empty() && axes.back().before == 0 && axes.back().in == axes.back().out;
-    if (joins) {
+    const bool whole = p.before[i] == 0 && p.in[i] == in[i] && in[i] == out[i];
+    if (whole && is_inner_whole) {
       axes.back().out *= out[i];
       axes.back().in *= in[i];
     } else {
-      axes.push_back({out[i], p.before[i], in[i], step});
+      axes.push_back({out[i], p.before[i], p.in[i], step});
     }
+    is_inner_whole = whole;
     step *= in[i];
   }
   return axes;
-}
-
-/// Leaves what cropping leaves of an axis, since `wrap` repeats that; returns the elements in front of it.
-int64_t crop(pad_axis& a) {
-  const int64_t first = std::max<int64_t>(0, -a.before), last = std::max<int64_t>(0, a.in + a.before - a.out);
-  a.in -= first + last;
-  a.before += first;
-  return first * a.step;
 }
 
 bool is_in_range(const pad_axis& a) {
@@ -53,18 +47,14 @@ launch_lists pad_launches(const gpu_call& call) {
   const operand &in = call.inputs[0], &out = call.outputs[0];
   dry_call dry(call);
   const padding p = padding_of(dry.context());
-  std::vector<pad_axis> axes = axes_of(in.dims, out.dims, p);
-  int64_t base = 0;
-  if (p.mode == pad_mode::wrap)
-    for (pad_axis& a : axes)
-      base += crop(a);
+  const std::vector<pad_axis> axes = axes_of(in.dims, out.dims, p);
   const auto variant = movement_variant(in.type, call.gpu);
   const bool given = call.has_input(2);
   if (!variant || axes.size() > max_copy_axes || !std::all_of(axes.begin(), axes.end(), is_in_range))
     return {};
   if (given && (call.inputs[2].type != in.type || call.inputs[2].size() != 1))
     return {};
-  const bool is_empty = in.size() == 0 || std::ranges::any_of(axes, [](const pad_axis& a) { return a.in <= 0; });
+  const bool is_empty = std::ranges::any_of(p.in, [](int64_t d) { return d <= 0; });
   if (p.mode != pad_mode::constant && is_empty && out.size() > 0)
     fail(errc::invalid_input, "Pad cannot repeat elements of an empty dim");
   launch_builder b(call, "pad");
@@ -75,13 +65,14 @@ launch_lists pad_launches(const gpu_call& call) {
     const tensor value = pad_fill(dry.context());
     std::memcpy(fill, value.data(), static_cast<size_t>(value.bytes()));
   }
-  shader::pad block{.count = out.size(),
-                    .rank = axes.size(),
-                    .mode = static_cast<uint32_t>(p.mode),
-                    .fill_given = given,
-                    .fill_low = fill[0],
-                    .fill_high = fill[1],
-                    .base = base};
+  shader::pad block{
+      .count = out.size(),
+      .rank = axes.size(),
+      .mode = static_cast<uint32_t>(p.mode),
+      .fill_given = given,
+      .fill_low = fill[0],
+      .fill_high = fill[1],
+      .base = std::inner_product(p.skipped.begin(), p.skipped.end(), strides_of(in.dims).begin(), int64_t{0})};
   for (size_t i = 0; i < axes.size(); ++i)
     block.axes[i] = {axes[i].out, axes[i].before, axes[i].in, axes[i].step};
   l.params = words_of(block);

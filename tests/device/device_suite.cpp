@@ -63,6 +63,18 @@ struct stage {
   std::shared_ptr<const plan> p;
 };
 
+/// One Relu of four floats, installed.
+struct relu_stage : stage {
+  explicit relu_stage(const tested_device& factory) : stage(factory, 1, relu()), bound(bind_segment(p, 0, {})) {
+    devices[0]->install(bound, 0);
+  }
+  static std::shared_ptr<const graph> relu() {
+    graph_builder n;
+    return n.program({n.op("Relu", {n.input({4})})});
+  }
+  const bound_plan_ptr bound;
+};
+
 tensor ramp(shape dims, float from, float step) {
   tensor t(dtype::float32, std::move(dims));
   for (int64_t i = 0; i < t.size(); ++i)
@@ -155,12 +167,8 @@ TEST_CASE("two executions in flight do not disturb each other", "[device][A5]") 
 TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
   const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
-  graph_builder n;
-  const value_id x = n.input({4});
-  stage s(f, 1, n.program({n.op("Relu", {x})}));
-  const bound_plan_ptr bound = bind_segment(s.p, 0, {});
-  s.devices[0]->install(bound, 0);
-  chunk_work work = test::work_of(*bound, 0, {ramp({4}, 0.f, 1.f)});
+  const relu_stage s(f);
+  chunk_work work = test::work_of(*s.bound, 0, {ramp({4}, 0.f, 1.f)});
   work.stop = std::make_shared<const std::atomic<bool>>(true);
   const chunk_result result = run_chunk(*s.devices[0], work);
   CHECK_FALSE(result.ok());
@@ -171,15 +179,11 @@ TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
 TEST_CASE("an execution that ended early leaves the caller's memory", "[device][A9]") {
   const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
-  graph_builder n;
-  const value_id x = n.input({4});
-  stage s(f, 1, n.program({n.op("Relu", {x})}));
-  const bound_plan_ptr bound = bind_segment(s.p, 0, {});
-  s.devices[0]->install(bound, 0);
+  const relu_stage s(f);
   auto data = std::make_shared<std::vector<float>>(4, 1.f);
   const std::weak_ptr<std::vector<float>> caller = data;
   {
-    chunk_work work = test::work_of(*bound, 0, {tensor(dtype::float32, {4}, data, data->data())});
+    chunk_work work = test::work_of(*s.bound, 0, {tensor(dtype::float32, {4}, data, data->data())});
     work.execution = 7;
     work.stop = std::make_shared<const std::atomic<bool>>(true);
     CHECK_FALSE(run_chunk(*s.devices[0], std::move(work)).ok());

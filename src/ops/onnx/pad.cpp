@@ -60,19 +60,18 @@ int64_t modulo(int64_t a, int64_t b) {
   return (a % b + b) % b;
 }
 
-/// The element of a dim `d` that position `j` shows; -1 for the fill value. `first` and `end`: what cropping leaves of
-/// the dim, which is what `wrap` repeats, as ONNX Runtime does.
-int64_t source(pad_mode mode, int64_t j, int64_t d, int64_t first, int64_t end) {
+/// The element of a dim `d` that position `j` shows; -1 for the fill value.
+int64_t source(pad_mode mode, int64_t j, int64_t d) {
   if (j >= 0 && j < d)
     return j;
   if (mode == pad_mode::constant)
     return -1;
-  if (d == 0 || (mode == pad_mode::wrap && first >= end))
+  if (d <= 0)
     fail(errc::invalid_input, "Pad cannot repeat elements of an empty dim");
   if (mode == pad_mode::edge)
     return j < 0 ? 0 : d - 1;
   if (mode == pad_mode::wrap)
-    return first + modulo(j - first, end - first);
+    return modulo(j, d);
   if (d == 1)
     return 0;
   const int64_t k = modulo(j, 2 * (d - 1));
@@ -85,11 +84,9 @@ std::vector<std::vector<int64_t>> offsets_of(kernel_context& c, const padding& p
   std::vector<std::vector<int64_t>> tables;
   for (size_t i = 0; i < p.before.size(); ++i) {
     auto& offsets = tables.emplace_back();
-    const int64_t in = c.input(0).dims[i], out = c.output(0).dims[i], after = out - in - p.before[i];
-    const int64_t first = std::max<int64_t>(0, -p.before[i]), end = in - std::max<int64_t>(0, -after);
-    for (int64_t j = 0; j < out; ++j) {
-      const int64_t from = source(p.mode, j - p.before[i], in, first, end);
-      offsets.push_back(from < 0 ? -1 : from * strides[i]);
+    for (int64_t j = 0; j < c.output(0).dims[i]; ++j) {
+      const int64_t from = source(p.mode, j - p.before[i], p.in[i]);
+      offsets.push_back(from < 0 ? -1 : (p.skipped[i] + from) * strides[i]);
     }
   }
   return tables;
@@ -103,11 +100,16 @@ padding padding_of(const kernel_context& c) {
                       : c.attrs().has("pads") ? c.attrs().integers("pads")
                                               : c.attrs().integers("paddings");
   const auto pads = all_pads(listed, c.has_input(3) ? std::optional(to_int64(c.input(3))) : std::nullopt, in.size());
-  padding p{mode_of(c.attrs()), {}};
+  padding p{mode_of(c.attrs()), {}, {}, {}};
   for (size_t i = 0; i < in.size(); ++i) {
-    if (in[i] + pads[i].first + pads[i].second != out[i])
+    const auto [before, after] = pads[i];
+    if (in[i] + before + after != out[i])
       fail(errc::invalid_input, "Pad of {} does not give {}", to_string(in), to_string(out));
-    p.before.push_back(pads[i].first);
+    const bool wraps = p.mode == pad_mode::wrap;
+    const int64_t first = wraps ? std::max<int64_t>(0, -before) : 0, last = wraps ? std::max<int64_t>(0, -after) : 0;
+    p.before.push_back(before + first);
+    p.in.push_back(in[i] - first - last);
+    p.skipped.push_back(first);
   }
   return p;
 }

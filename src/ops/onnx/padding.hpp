@@ -9,7 +9,9 @@ enum class pad_mode : uint32_t { constant, reflect, edge, wrap };
 
 struct padding {
   pad_mode mode;
-  shape before; // elements put in front of each axis; negative where it is cropped
+  shape before;  // elements put in front of each axis; negative where it is cropped
+  shape in;      // elements of each axis that may be seen
+  shape skipped; // in front of those: `wrap` repeats what cropping leaves, as ONNX Runtime does
 };
 
 /// Returns the padding of a call; throws `errc::invalid_input` if it does not lead from the input's dims to the
