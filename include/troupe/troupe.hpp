@@ -29,6 +29,7 @@
 // | `policy.hpp`        | placement policies of your own, in shared libraries                               |
 // | `own_policy.hpp`    | placement policies of your own, in your program                                   |
 // | `strategy.hpp`      | strategies of your own, in shared libraries                                       |
+// | `own_strategy.hpp`  | strategies of your own, in your program                                           |
 // | `error.hpp`         | the one exception type, with its kinds                                            |
 // | `export.hpp`        | what a shared libtroupe exports                                                   |
 //
@@ -43,8 +44,8 @@
 #include "troupe/monitor.hpp"
 #include "troupe/option_words.hpp"
 #include "troupe/own_policy.hpp"
+#include "troupe/own_strategy.hpp"
 #include "troupe/simulation.hpp"
 #include "troupe/statistics.hpp"
-#include "troupe/strategy.hpp"
 #include "troupe/task_graph.hpp"
 #include "troupe/tensor_file.hpp"

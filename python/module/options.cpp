@@ -1,6 +1,7 @@
 #include "options.hpp"
 
 #include "policy.hpp"
+#include "strategy.hpp"
 
 #include "troupe/option_words.hpp"
 
@@ -117,14 +118,22 @@ constexpr session_row session_rows[] = {
     {"policy",
      [](given_session& o, const char* name, const py::handle& v) {
        if (py::isinstance<py::str>(v))
-         set_word<policy_words, &given_session::policy>(o, name, v);
-       else
-         o.policy_plugin = (o.own = own_policy_of(v))->handle();
+         return set_word<policy_words, &given_session::policy>(o, name, v);
+       const auto own = own_policy_of(v);
+       o.policy_plugin = own->handle();
+       o.own.push_back(own);
      }},
     {"policy_plugin", set<&given_session::policy_plugin>},
     {"split_along", [](given_session& o, const char*, const py::handle& v) { o.split_along = v.cast<int>(); }},
     {"devices", set<&given_session::devices>},
-    {"strategy", set_word<strategy_words, &given_session::strategy>},
+    {"strategy",
+     [](given_session& o, const char* name, const py::handle& v) {
+       if (py::isinstance<py::str>(v))
+         return set_word<strategy_words, &given_session::strategy>(o, name, v);
+       const auto own = own_strategy_of(v);
+       o.strategy_plugin = own->handle();
+       o.own.push_back(own);
+     }},
     {"strategy_plugin", set<&given_session::strategy_plugin>},
     {"micro_batch", set<&given_session::stream, &stream_options::micro_batch>},
     {"depth", set<&given_session::stream, &stream_options::depth>},

@@ -4,20 +4,23 @@
 #include <pybind11/pybind11.h>
 
 #include "troupe/options.hpp"
-#include "troupe/own_policy.hpp"
 #include "troupe/results.hpp"
 #include "troupe/simulation.hpp"
+
+#include <memory>
+#include <vector>
 
 namespace troupe::python {
 
 namespace py = pybind11;
 
-/// Options, and the function of Python that is their policy: it must be known by its handle until a model is loaded.
+/// Options, and what of Python is their policy or strategy: they must be known by their handles until a model is
+/// loaded.
 struct given_session : session_options {
-  std::shared_ptr<const own_policy> own;
+  std::vector<std::shared_ptr<const void>> own;
 };
 struct given_simulation : simulation_options {
-  std::shared_ptr<const own_policy> own;
+  std::vector<std::shared_ptr<const void>> own;
 };
 
 /// Throw `errc::invalid_argument` for names and words that are not known, listing those that are.

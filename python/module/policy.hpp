@@ -14,7 +14,7 @@ namespace py = pybind11;
 /// anything else. Needs the GIL.
 std::shared_ptr<const own_policy> own_policy_of(const py::handle& function);
 
-/// Adds class Question to the module.
+/// Adds the classes Question and Episode to the module.
 void bind_policy(py::module_& module);
 
 } // namespace troupe::python

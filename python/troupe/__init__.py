@@ -5,7 +5,7 @@ Two doors to the same engine:
 - onnxruntime's names, so that `import troupe as onnxruntime` is the only change of a script: `InferenceSession`,
   `SessionOptions`, `RunOptions`, `OrtValue`, `IOBinding`, `get_available_providers` …
 - troupe's own words, which say more: `Engine`, `Session`, `BoundSession`, plans, strategies, other hosts; placement
-  policies as functions (`@policy`), which `troupe.experiments` simulates.
+  policies and strategies as functions and classes (`@policy`, `@strategy`), which `troupe.experiments` simulates.
 
 >>> import troupe
 >>> session = troupe.InferenceSession("model.onnx", providers=["vulkan:0", "cpu"])
@@ -50,6 +50,7 @@ from troupe._options import (
 )
 from troupe._policy import Policy, Problem, policy
 from troupe._progress import show_progress
+from troupe._strategy import Queue, Replica, Strategy, strategy
 from troupe._values import ModelMetadata, NodeArg, OrtDevice, OrtMemType, OrtValue, SparseTensor
 
 __version__ = _core.version
@@ -57,9 +58,9 @@ __version__ = _core.version
 __all__ = [
     "BoundSession", "Engine", "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding",
     "InferenceSession", "ModelMetadata", "NodeArg", "OrtDevice", "OrtMemType", "OrtValue", "Outputs", "Pending", "Plan",
-    "Policy", "Problem", "Rows", "RunOptions", "Session", "SessionOptions", "SparseTensor", "Table", "Trace",
-    "calibrate", "capi", "close_engines", "copy_counters", "disable_telemetry_events", "enable_telemetry_events",
-    "errors", "get_all_providers", "get_available_providers", "get_build_info", "get_device", "get_version_string",
-    "policy", "profile", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed", "show_progress",
-    "verify",
+    "Policy", "Problem", "Queue", "Replica", "Rows", "RunOptions", "Session", "SessionOptions", "SparseTensor",
+    "Strategy", "Table", "Trace", "calibrate", "capi", "close_engines", "copy_counters", "disable_telemetry_events",
+    "enable_telemetry_events", "errors", "get_all_providers", "get_available_providers", "get_build_info", "get_device",
+    "get_version_string", "policy", "profile", "set_default_logger_severity", "set_default_logger_verbosity",
+    "set_seed", "show_progress", "strategy", "verify",
 ]  # fmt: skip

@@ -294,9 +294,9 @@ class Engine:
         """Loads an ONNX model from a file or from bytes (whose external data is looked for in `folder`).
 
         Options: policy ("single", "heft", "round-robin", …, or a `@troupe.policy`), strategy ("standard", "none",
-        "data-parallel", "model-parallel", "pipeline", "work-stealing", "auto"), micro_batch, depth, schedule, shares,
-        max_batch, max_delay (seconds), queue_limit, ordered; goal, max_devices, max_memory, max_latency (of "auto");
-        pins=[(pattern, device)], split_along, plan_file, policy_plugin, strategy_plugin,
+        "data-parallel", "model-parallel", "pipeline", "work-stealing", "auto", or a `@troupe.strategy`), micro_batch,
+        depth, schedule, shares, max_batch, max_delay (seconds), queue_limit, ordered; goal, max_devices, max_memory,
+        max_latency (of "auto"); pins=[(pattern, device)], split_along, plan_file, policy_plugin, strategy_plugin,
         precision ("fp32", "fp16", "auto"), fuse, devices, outputs, dims={"batch": 8};
         output_slices=[("logits", 1, -1, None)], what is wanted of an output: its indices along a dim, as in NumPy.
 

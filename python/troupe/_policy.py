@@ -1,13 +1,13 @@
-"""Placement policies that are functions: `@troupe.policy`."""
+"""Placement policies that are functions or classes: `@troupe.policy`."""
 from __future__ import annotations
 
 import functools
-import traceback
-from typing import Any, Callable, List, Optional, Sequence, Union
+from typing import Any, Callable, List, Sequence, Union
 
 import numpy as np
 
 from troupe import _core
+from troupe._own import Own
 from troupe.errors import InvalidArgument, InvalidType
 
 
@@ -75,47 +75,30 @@ class Problem:
         return self._question.makespan(np.asarray(devices))
 
 
-class Policy:
-    """A placement policy: a function that `@troupe.policy` has marked. It can still be called as what it is."""
+class Policy(Own):
+    """A placement policy: a function, or a class with `on_ready`, that `@troupe.policy` has marked. It can still be
+    called with a `Problem`."""
 
-    def __init__(self, function: Callable[[Problem], Any]) -> None:
-        functools.update_wrapper(self, function)
-        self._function = function
-        self._failure: Optional[BaseException] = None  # that the last call raised
-        code = getattr(function, "__code__", None)
-        self.name: str = getattr(function, "__name__", type(function).__name__).strip("<>")
-        self._where = f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
+    def __init__(self, made_of: Any) -> None:
+        super().__init__(made_of, "on_ready")
+        self._made_of = made_of
 
     def __call__(self, problem: Problem) -> Any:
-        return self._function(problem)
-
-    def __repr__(self) -> str:
-        return f"<policy {self.name} ({self._where})>"
+        return decided(problem, self._made_of().on_ready) if isinstance(self._made_of, type) else self._made_of(problem)
 
     def _place(self, question: "_core.Question") -> np.ndarray:
         """What the engine calls. Raises with the line of the function at which it failed."""
         self._failure = None
         problem = Problem(question)
         try:
-            answer = self._function(problem)
+            answer = self(problem)
         except BaseException as failure:
-            self._failure = failure
-            raise InvalidArgument(f"{type(failure).__name__}: {failure} ({self._line_of(failure)})") from None
+            raise self._failed(failure) from None
         return self._checked(answer, problem)
-
-    def _line_of(self, failure: BaseException) -> str:
-        """Returns the last line of the function's own file that the failure came through."""
-        frames = traceback.extract_tb(failure.__traceback__)
-        file = self._where.rpartition(":")[0]
-        mine = [frame for frame in frames if frame.filename == file] or frames[-1:]
-        return f"{mine[-1].filename}:{mine[-1].lineno}, in {mine[-1].name}"
 
     def _checked(self, answer: Any, problem: Problem) -> np.ndarray:
         tasks, devices = problem.times.shape
-
-        def refuse(what: str) -> InvalidArgument:
-            return InvalidArgument(f"it answered {what} ({self._where})")
-
+        refuse = self._refused
         try:
             given = np.asarray(answer)
         except ValueError as failure:
@@ -138,12 +121,55 @@ class Policy:
         return given.astype(np.uint32)
 
 
-def policy(function: Union[Policy, Callable[[Problem], Any]]) -> Policy:
+class Episode(_core.Episode):
+    """A schedule that is made one decision after the other, as list schedulers and learners do. Tasks take their
+    devices in the order of their ranks: of what is ready, the one after which the most is to come is next. It begins
+    when its device has done what it was given before and has what it reads, as in `Problem.makespan`.
+
+    order: the tasks, int64 [tasks]. task: the one that is to be decided; raises `errors.InvalidArgument` after the
+    last. done: whether there is none. devices: of each task, int64 [tasks]; -1 where that is not decided. makespan:
+    seconds until all that was decided has ended. scale: seconds that observations are divided by, the mean over devices
+    of what all tasks take, divided by the number of devices.
+
+    restart(): takes all decisions back.
+
+    allowed(): where the task may run, bool [devices]; nowhere after the last.
+
+    observe(): what is known of the task on each device, float32 [devices, 6], times by `scale`: seconds that it takes
+    (0 where it may not run), when what it reads is there, when the device is free, when the task would end; its rank,
+    and the part of the tasks that is decided. Zeros after the last.
+
+    put(device): gives the task a device; returns by how many seconds the makespan grows. Raises
+    `errors.InvalidArgument` for one on which it may not run, and after the last task.
+    """
+
+    def __init__(self, problem: Problem, keep: bool = False) -> None:
+        """keep: finds all moves at once, so that the episode goes on after the policy of `problem` has returned."""
+        super().__init__(problem._question, keep)
+
+
+def decided(problem: Problem, on_ready: Callable[[int, Episode], Any]) -> np.ndarray:
+    """Returns a device for each task, int64 [tasks], by asking for one after the other."""
+    state = Episode(problem)
+    while not state.done:
+        state.put(on_ready(state.task, state))
+    return state.devices
+
+
+def policy(function: Any) -> Policy:
     """Makes a placement policy of a function that takes a `Problem` and returns a device for each task:
 
     >>> @troupe.policy
     ... def fastest(problem):
     ...     return problem.times.argmin(axis=1)
+
+    or of a class that decides one task after the other, those first after which the most is to come. Each problem has
+    an object of its own, which is asked with the number of a task and the state of the schedule, an `Episode`:
+
+    >>> @troupe.policy
+    ... class Soonest:
+    ...     def on_ready(self, task, state):
+    ...         return numpy.where(state.allowed(), state.observe()[:, 3], numpy.inf).argmin()
 
     It goes wherever a policy's name goes: `Engine.load(model, policy=fastest)`, `experiments.simulate(…,
     policy=fastest)`. Equal problems must get equal answers: plans are kept. It may be called by any thread, which holds
@@ -153,4 +179,6 @@ def policy(function: Union[Policy, Callable[[Problem], Any]]) -> Policy:
         return function
     if not callable(function):
         raise InvalidType(f"a policy is a name or a function of a problem, not {function!r}")
+    if isinstance(function, type) and not callable(getattr(function, "on_ready", None)):
+        raise InvalidType(f"a policy that is a class has a method on_ready(task, state); {function.__name__} has none")
     return Policy(function)

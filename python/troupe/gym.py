@@ -20,7 +20,7 @@ import numpy as np
 
 from troupe._policy import Problem, policy
 from troupe.experiments import Cluster, Episode, TaskGraph, simulate
-from troupe.experiments._episode import FEATURES, moves_of
+from troupe.experiments._episode import FEATURES
 from troupe.experiments._workload import Workload
 
 
@@ -67,7 +67,7 @@ class Scheduling(gymnasium.Env):
     @staticmethod
     def _info(episode: Episode) -> Dict[str, Any]:
         return {"action_mask": episode.allowed().astype(np.int8), "makespan": episode.makespan,
-                "devices": episode.devices.copy()}
+                "devices": episode.devices}
 
     def _episode_of(self, workload: Workload) -> Episode:
         """Asks the engine, as a policy does, what tasks and moves take."""
@@ -75,7 +75,7 @@ class Scheduling(gymnasium.Env):
 
         @policy
         def look(problem: Problem) -> Any:
-            made.append(Episode(problem, moves_of(problem)))
+            made.append(Episode(problem, keep=True))
             return np.argmin(problem.times, axis=1)
 
         simulate(workload, self._cluster, policy=look, **self._how)

@@ -20,17 +20,11 @@ bool is_free(const strategy_replica& r) {
 } // namespace
 
 strategy_host::strategy_host(std::shared_ptr<const strategy_library> plugin, size_t replicas)
-    : plugin_(std::move(plugin)) {
-  if (const auto open = plugin_->functions().open)
-    state_ = call_plugin(plugin_->description(), advice, [&] { return open(static_cast<uint32_t>(replicas)); });
-}
-
-strategy_host::~strategy_host() {
-  try {
-    if (const auto close = plugin_->functions().close)
-      close(state_);
-  } catch (...) { // no caller waits for it any more
-  }
+    : plugin_(std::move(plugin)), calls_(call_plugin(plugin_->description(), advice, [&] {
+        return plugin_->open_stream(static_cast<uint32_t>(replicas));
+      })) {
+  if (!calls_.choose)
+    refuse("opened a stream without a function that chooses");
 }
 
 void strategy_host::report(void* context, const char* message) {
@@ -61,7 +55,7 @@ void strategy_host::ask(const view& of, Question&& question) {
 
 std::vector<int64_t> strategy_host::share(const view& of, int64_t rows) {
   std::vector<int64_t> shares(of.replicas.size(), 0);
-  ask(of, [&](const strategy_stream* s) { return plugin_->functions().share(state_, s, rows, shares.data()); });
+  ask(of, [&](const strategy_stream* s) { return calls_.share(s, rows, shares.data()); });
   int64_t left = rows;
   for (size_t r = 0; r < shares.size(); ++r) {
     if (shares[r] < 0 || shares[r] > left)
@@ -78,7 +72,7 @@ std::vector<int64_t> strategy_host::share(const view& of, int64_t rows) {
 strategy_host::choice strategy_host::choose(const view& of, int64_t rows, bool may_be_cut) {
   const strategy_offer offer{.rows = rows, .may_be_cut = may_be_cut ? 1 : 0, .reserved = 0};
   strategy_answer answer{.replica = strategy_none, .reserved = 0, .rows = rows, .wait_s = 0};
-  ask(of, [&](const strategy_stream* s) { return plugin_->functions().choose(state_, s, &offer, &answer); });
+  ask(of, [&](const strategy_stream* s) { return calls_.choose(s, &offer, &answer); });
   if (answer.replica == strategy_none) {
     if (!(answer.wait_s >= 0 && std::isfinite(answer.wait_s)))
       refuse(fmt::format("wants to be asked again after {} s", answer.wait_s));

@@ -16,10 +16,9 @@ public:
   strategy_host(std::shared_ptr<const strategy_library> plugin, size_t replicas);
   strategy_host(const strategy_host&) = delete;
   strategy_host& operator=(const strategy_host&) = delete;
-  ~strategy_host();
 
   /// Whether requests that may be cut become shares.
-  bool shares() const { return plugin_->functions().share != nullptr; }
+  bool shares() const { return calls_.share != nullptr; }
 
   // All questions throw `errc::invalid_argument`, naming the plug-in, if it throws, fails, or answers what cannot be.
 
@@ -47,7 +46,7 @@ private:
   static void report(void* context, const char* message);
 
   const std::shared_ptr<const strategy_library> plugin_;
-  void* state_ = nullptr;
+  strategy_calls calls_; // ends before the plug-in
   std::string reported_;
 };
 

@@ -155,6 +155,27 @@ class Answers(unittest.TestCase):
         self.assertIn("policy_test.py", repr(last))
         self.assertEqual(last.__doc__, "Everything on the last device.")
 
+    def test_a_class_that_does_not_decide_or_decides_what_cannot_be(self):
+        class Undecided:
+            pass
+
+        with self.assertRaisesRegex(errors.InvalidType, "Undecided has none"):
+            troupe.policy(Undecided)
+
+        class Outside:
+            def on_ready(self, task, state):
+                return 2
+
+        with self.assertRaisesRegex(errors.InvalidArgument, r"'Outside'.*device 2 for a task that may run on \[0, 1\]"):
+            simulate(DIAMOND, PAIR, policy=troupe.policy(Outside))
+
+        class Failing:
+            def on_ready(self, task, state):
+                return 1 // task
+
+        with self.assertRaisesRegex(errors.InvalidArgument, r"ZeroDivisionError.*policy_test.py:\d+, in on_ready"):
+            simulate(DIAMOND, PAIR, policy=troupe.policy(Failing))
+
 
 class Sessions(unittest.TestCase):
     """The same functions on real devices, whose plans are made on threads of the engine."""
@@ -173,6 +194,26 @@ class Sessions(unittest.TestCase):
         options.add_session_config_entry("troupe.policy", last)
         opened = troupe.InferenceSession(chain(2), options, providers=["cpu*2"])
         self.assertEqual(opened.run(None, X)[0].shape, (3,))
+
+    def test_a_class_decides_task_after_task_with_a_state_for_each_plan(self):
+        asked = []
+
+        @troupe.policy
+        class InTurns:
+            def __init__(self):
+                self.calls = 0
+
+            def on_ready(self, task, state):
+                asked.append((task, state.task))
+                self.calls += 1
+                return (self.calls - 1) % 2
+
+        for length in (3, 4):  # two problems
+            session = self.engine.load(chain(length), policy=InTurns, fuse=False)
+            session.run(X)
+            devices = json.loads(session.plan(X, "json"))["devices"]
+            self.assertEqual([d["nodes"] for d in devices], [2, length - 2])
+        self.assertEqual(asked[:3], [(0, 0), (1, 1), (2, 2)])
 
     def test_threads_plan_at_once_while_others_hold_the_lock(self):
         calls = []

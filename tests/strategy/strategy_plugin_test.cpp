@@ -14,12 +14,16 @@ std::shared_ptr<const strategy_library> plugin(const std::string& name) {
   return strategy_library::open(test_plugins() + "/" + name + ".so");
 }
 
-machine_options options_with(const std::string& name, size_t replicas = 3, int64_t micro_batch = 0) {
+machine_options options_of(std::shared_ptr<const strategy_library> strategy, size_t replicas, int64_t micro_batch) {
   return {.replicas = std::vector<replica_figures>(replicas, {.row_seconds = 1e-3}),
           .how = distribution::plug_in,
-          .plugin = plugin(name),
+          .plugin = std::move(strategy),
           .depth = 1,
           .micro_batch = micro_batch};
+}
+
+machine_options options_with(const std::string& name, size_t replicas = 3, int64_t micro_batch = 0) {
+  return options_of(plugin(name), replicas, micro_batch);
 }
 
 std::string refusal(const std::string& name, const stream_request& request = rows_of_key(6)) {
@@ -132,4 +136,52 @@ TEST_CASE("the example's strategy wakes as few replicas as the load needs", "[st
   CHECK(loaded[1] > 10);
   CHECK(loaded[2] == 0);
   CHECK(used(0.3e-3)[2] > 10);
+}
+
+TEST_CASE("a function of the program is a strategy with a state for each stream", "[strategy][schedules][C10]") {
+  const auto in_turns = [](uint32_t replicas) {
+    return [replicas, turn = 0U](const strategy_stream* s, const strategy_offer*, strategy_answer* a) mutable {
+      if (s->replicas[turn % replicas].flags & strategy_replica_free)
+        a->replica = turn++ % replicas;
+      return 0;
+    };
+  };
+  std::optional<own_strategy> mine;
+  mine.emplace("mine", in_turns);
+  const std::string handle = mine->handle();
+  const machine_options options = options_of(strategy_library::open(handle), 3, 0);
+  mine.reset();
+  CHECK_THROWS_WITH(strategy_library::open(handle), Contains("no strategy '" + handle + "' any more"));
+  for (int stream = 0; stream < 2; ++stream) {
+    stream_world world(options); // who has it keeps it
+    for (int i = 0; i < 4; ++i)
+      world.submit(one_piece());
+    world.run();
+    std::vector<size_t> begun;
+    for (const auto& p : world.started())
+      begun.push_back(p.what.replica);
+    CHECK(begun == std::vector<size_t>{0, 1, 2, 0});
+  }
+}
+
+TEST_CASE("a function of the program may throw, and must be a strategy", "[strategy][schedules][E5]") {
+  const auto refused = [](const own_strategy& strategy) {
+    stream_world world(options_of(strategy_library::open(strategy.handle()), 2, 0));
+    const auto id = world.submit(one_piece());
+    world.run();
+    return world.answer_to(*id).what.why.message;
+  };
+  const auto opens = [](own_strategy::chooser choose) {
+    return own_strategy("mine", [choose = std::move(choose)](uint32_t) { return choose; });
+  };
+  CHECK_THAT(refused(opens([](auto...) -> int32_t { throw std::runtime_error("out of ideas"); })),
+             Contains("the strategy 'mine'") && Contains("out of ideas"));
+  CHECK_THROWS_WITH(refused(opens(nullptr)), Contains("the strategy 'mine' opened a stream without a function"));
+  CHECK_THROWS_WITH(
+      refused(own_strategy("mine", [](uint32_t) -> own_strategy::chooser { throw std::runtime_error("no state"); })),
+      Contains("the strategy 'mine'") && Contains("no state"));
+  for (const char* name : {"", "my strategy"})
+    CHECK_THROWS_WITH(own_strategy(name, [](uint32_t) { return own_strategy::chooser(); }),
+                      Contains("a strategy cannot be called"));
+  CHECK_THROWS_WITH(own_strategy("empty", nullptr), Contains("has no function that opens a stream"));
 }

@@ -11,7 +11,9 @@ import numpy as np
 
 from troupe import _core
 from troupe._notebook import Table, Trace
+from troupe._own import Own
 from troupe._policy import Policy
+from troupe._strategy import Strategy
 from troupe.errors import EPFail, Error, InvalidArgument
 from troupe.experiments._workload import Cluster, Path, TaskGraph, Workload, model_of
 
@@ -148,7 +150,7 @@ def simulate(
     cluster: Cluster,
     *,
     policy: Placement = "heft",
-    strategy: str = "none",
+    strategy: Union[str, Strategy] = "none",
     arrivals: Union[Path, Sequence[float], np.ndarray] = "closed:1",
     requests: Optional[int] = None,
     warm_up: int = 0,
@@ -162,13 +164,13 @@ def simulate(
 ) -> Simulation:
     """Runs a task graph, or the ONNX model of a file, on a cluster in virtual time.
 
-    policy: a name (`Engine.load`) or a `@troupe.policy`. strategy: likewise by name. arrivals: "closed:N", N requests
-    in flight; "poisson:PER_SECOND"; times in seconds; or a file: a time a line, or CSV with the columns arrival
-    (seconds), rows (of a batch, which needs a strategy) and deadline (seconds after the arrival). requests: how many,
-    else 1 or one for each time; warm_up: how many before them that do not count. noise: standard deviation of the
-    logarithm of each chunk's time; seed: of noise and arrivals. inputs: of a model, of which shapes count, else zeros;
-    dims: values of symbolic dims, else 1. losses: (device, seconds, seconds until one comes back; 0: never). speeds:
-    (device, seconds, percent of its speed from then on). options: others of `Engine.load`.
+    policy: a name (`Engine.load`) or a `@troupe.policy`. strategy: a name or a `@troupe.strategy`. arrivals:
+    "closed:N", N requests in flight; "poisson:PER_SECOND"; times in seconds; or a file: a time a line, or CSV with the
+    columns arrival (seconds), rows (of a batch, which needs a strategy) and deadline (seconds after the arrival).
+    requests: how many, else 1 or one for each time; warm_up: how many before them that do not count. noise: standard
+    deviation of the logarithm of each chunk's time; seed: of noise and arrivals. inputs: of a model, of which shapes
+    count, else zeros; dims: values of symbolic dims, else 1. losses: (device, seconds, seconds until one comes back; 0:
+    never). speeds: (device, seconds, percent of its speed from then on). options: others of `Engine.load`.
 
     Raises `errors.InvalidArgument` for what cannot be, among it what a policy answers or raises, with the line of its
     function; what loading and planning raise; `errors.EPFail` if no request had an answer.
@@ -185,21 +187,22 @@ def simulate(
             raise InvalidArgument(f"the graph '{workload.name}' has seconds for {workload.seconds.shape[1]} devices, "
                                   f"the cluster has {len(cluster.devices)}")
         how["task_seconds"] = workload.seconds.ravel().tolist()
-    core = _asked(policy, lambda: _core.simulate(model_of(workload), dict(inputs or {}), how))
+    core = _asked([policy, strategy], lambda: _core.simulate(model_of(workload), dict(inputs or {}), how))
     made = Simulation(core, cluster, tasks)
     if made.report["failed"] == made.report["requests"]:
         raise EPFail(f"no request had an answer: {made.report['first_failure']}")
     return made
 
 
-def _asked(policy: Placement, work: Callable[[], "_core.Simulation"]) -> "_core.Simulation":
-    """Does work that asks a policy; what the policy raised is the cause of the error."""
-    if isinstance(policy, Policy):
-        policy._failure = None
+def _asked(given: Sequence[Any], work: Callable[[], "_core.Simulation"]) -> "_core.Simulation":
+    """Does work that asks a policy or a strategy; what that raised is the cause of the error."""
+    asked = [own for own in given if isinstance(own, Own)]
+    for own in asked:
+        own._failure = None
     try:
         return work()
     except Error as error:
-        failure = policy._failure if isinstance(policy, Policy) else None
+        failure = next((own._failure for own in asked if own._failure is not None), None)
         if failure is not None and not isinstance(failure, Exception):
             raise failure from None  # Ctrl-C
         raise error from failure

@@ -1,12 +1,11 @@
 #include "plan/place/policy_library.hpp"
 
 #include "base/error.hpp"
+#include "base/own_plugins.hpp"
 #include "plan/place/policies.hpp"
 #include "troupe/own_policy.hpp"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 
 namespace troupe {
 namespace {
@@ -21,31 +20,16 @@ bool is_built_in(const std::string& name) {
   return std::any_of(known.begin(), known.end(), [&](const policy_row& row) { return row.name == name; });
 }
 
-constexpr std::string_view handle_prefix = "policy:";
-
-/// The policies that the program has, by handle. Never destroyed: objects with static storage may end after it.
-struct policy_register {
-  std::mutex mutex;
-  uint64_t count = 0;
-  std::map<std::string, std::shared_ptr<const policy_library>, std::less<>> policies;
-};
-
-policy_register& registered() {
-  static auto* const all = new policy_register;
+own_plugins<policy_library>& own_policies() {
+  static auto* const all = new own_plugins<policy_library>("policy");
   return *all;
 }
 
 } // namespace
 
 std::shared_ptr<const policy_library> policy_library::open(const std::filesystem::path& path) {
-  if (path.native().starts_with(handle_prefix)) {
-    const std::lock_guard lock(registered().mutex);
-    const auto found = registered().policies.find(path.native());
-    if (found == registered().policies.end())
-      fail(errc::invalid_argument, "there is no policy '{}' any more: keep the `own_policy` while models are loaded",
-           path.native());
-    return found->second;
-  }
+  if (own_policies().is_handle(path.native()))
+    return own_policies().find(path.native());
   const std::shared_ptr<policy_library> made(new policy_library);
   const auto file = std::make_shared<const plugin_file>(path, entry);
   const auto& found = *static_cast<const policy_plugin*>(file->ask());
@@ -78,17 +62,13 @@ std::shared_ptr<const policy_library> policy_library::of(std::string name, polic
   return made;
 }
 
-own_policy::own_policy(std::string name, function place) {
-  const std::lock_guard lock(registered().mutex);
-  const uint64_t number = ++registered().count;
-  handle_ = fmt::format("{}{}#{}", handle_prefix, name, number);
-  registered().policies[handle_] = policy_library::of(std::move(name), std::move(place), number);
+own_policy::own_policy(std::string name, function place)
+    : handle_(own_policies().add(name,
+                                 [&](uint64_t number) { return policy_library::of(name, std::move(place), number); })) {
 }
 
 own_policy::~own_policy() {
-  std::shared_ptr<const policy_library> last; // what it holds may end for long, and ask here
-  const std::lock_guard lock(registered().mutex);
-  last = std::move(registered().policies.extract(handle_).mapped());
+  own_policies().drop(handle_);
 }
 
 std::string policy_name(const plan_options& options) {
