@@ -127,7 +127,7 @@ chunk_assignment place_and_insert(graph& g, plan& p) {
   assign_layouts(g, p.placement, p.devices);
   p.inserted = find_inserted(g, names);
   name_nodes(g);
-  return p.options.saved ? include_inserted(g, p.inserted, p.placement, *p.options.saved, given) : given;
+  return p.options.saved ? include_inserted(g, p.inserted, p.placement, p.devices, *p.options.saved, given) : given;
 }
 
 /// A chunk is in one segment: what a segment's shapes need is computed by those before it. Inserted nodes find their

@@ -58,9 +58,10 @@ std::vector<device_index> place_as_saved(graph& g, const hash128& structure, std
                                          const saved_plan& saved, chunk_assignment& chunks);
 
 /// Extends an assignment to a graph into which planning has inserted nodes; `inserted` and `placement` are by its
-/// nodes.
+/// nodes. An inserted node that `saved` lists on another device, or not at all, goes beside the nodes of its device.
+/// Throws `errc::invalid_plan` where no chunk that comes after it is on its device.
 chunk_assignment include_inserted(const graph& g, const std::vector<bool>& inserted,
-                                  std::span<const device_index> placement, const saved_plan& saved,
-                                  const chunk_assignment& chunks);
+                                  std::span<const device_index> placement, std::span<const device_info> devices,
+                                  const saved_plan& saved, const chunk_assignment& chunks);
 
 } // namespace troupe

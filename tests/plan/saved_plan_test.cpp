@@ -235,6 +235,12 @@ TEST_CASE("nodes that planning inserts are where they were when a plan is made a
         if (c["nodes"][n].contains("inserted"))
           c["nodes"].erase(n);
     CHECK(load(g, devices, without)->program->nodes.size() == p->program->nodes.size());
+    json elsewhere = without; // what is listed on another device goes beside the nodes of its own
+    for (const json& c : saved["chunks"])
+      for (const json& n : c["nodes"])
+        if (n.contains("inserted"))
+          elsewhere["chunks"][c["device"] == elsewhere["chunks"][0]["device"] ? 1 : 0]["nodes"].push_back(n);
+    CHECK(load(g, devices, elsewhere)->program->nodes.size() == p->program->nodes.size());
   };
   // Large values between GPUs move in pieces.
   graph_builder b;
@@ -256,6 +262,20 @@ TEST_CASE("nodes that planning inserts are where they were when a plan is made a
   for (device_info& d : devices)
     d.prefers_channels_last = true;
   check_round_trip(test::inferred_program(m.build().source()), devices);
+}
+
+TEST_CASE("an inserted node needs a chunk on its device", "[plan][B1][E5]") {
+  graph_builder b;
+  const value_id in = b.input({4});
+  const auto g = b.done({b.node(plain_op, {b.node(plain_op, {in}, {4})}, {4})});
+  saved_plan saved;
+  saved.source = "mine.json";
+  saved.chunks.push_back({.device = "cpu#0", .nodes = {}});
+  const auto include = [&](const std::vector<device_index>& placement) {
+    return include_inserted(*g, {false, true}, placement, cpus(2), saved, {0});
+  };
+  CHECK(include({0, 0}) == chunk_assignment{0, 0});
+  CHECK_THROWS_WITH(include({0, 1}), Contains("mine.json: no chunk holds") && Contains("needs on 'cpu#1'"));
 }
 
 TEST_CASE("nodes get names of their own, so that plans can be edited by name", "[plan][B1]") {

@@ -203,8 +203,8 @@ std::vector<device_index> place_as_saved(graph& g, const hash128& structure, std
 }
 
 chunk_assignment include_inserted(const graph& g, const std::vector<bool>& inserted,
-                                  std::span<const device_index> placement, const saved_plan& saved,
-                                  const chunk_assignment& chunks) {
+                                  std::span<const device_index> placement, std::span<const device_info> devices,
+                                  const saved_plan& saved, const chunk_assignment& chunks) {
   std::unordered_map<std::string_view, uint32_t> listed;
   for (uint32_t c = 0; c < saved.chunks.size(); ++c)
     for (const saved_node& entry : saved.chunks[c].nodes)
@@ -214,15 +214,22 @@ chunk_assignment include_inserted(const graph& g, const std::vector<bool>& inser
   for (size_t n = 0, own = 0; n < all.size(); ++n) {
     if (!inserted[n])
       all[n] = chunks[own++];
-    else if (const auto found = listed.find(g.nodes[n].name); found != listed.end())
+    else if (const auto found = listed.find(g.nodes[n].name);
+             found != listed.end() && saved.chunks[found->second].device == devices[placement[n]].name)
       all[n] = found->second;
     else if (n > 0 && placement[n - 1] == placement[n])
       all[n] = all[n - 1];
   }
   // A node before all others of its device serves the ones that follow.
-  for (size_t n = all.size(); n-- > 0;)
+  std::vector<uint32_t> next(devices.size(), nowhere);
+  for (size_t n = all.size(); n-- > 0;) {
     if (all[n] == nowhere)
-      all[n] = all[n + 1];
+      all[n] = next[placement[n]];
+    if (all[n] == nowhere)
+      fail(errc::invalid_plan, "{}: no chunk holds {}, which the plan needs on '{}'", saved.source,
+           describe(g.nodes[n]), devices[placement[n]].name);
+    next[placement[n]] = all[n];
+  }
   return all;
 }
 
