@@ -68,9 +68,11 @@ trace_summary summary_of(const timeline& t, size_t most) {
   });
   s.longest.erase(middle, s.longest.end());
   s.critical = critical_path(t);
+  std::vector<std::pair<int64_t, int64_t>> critical; // moves may come while nodes before them go on
   for (uint32_t b : s.critical)
     if (!is_frame(t.bars[b].kind))
-      s.critical_ns += static_cast<double>(t.bars[b].duration_ns());
+      critical.emplace_back(t.bars[b].begin_ns, t.bars[b].end_ns);
+  s.critical_ns = covered(critical);
   return s;
 }
 

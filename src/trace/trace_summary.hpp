@@ -20,7 +20,7 @@ struct trace_summary {
   std::vector<lane_summary> lanes; // by lane
   std::vector<uint32_t> longest;   // bars that are nodes (others where there are none), the longest first
   std::vector<uint32_t> critical;  // critical_path
-  double critical_ns = 0;          // of its nodes and moves, added up
+  int64_t critical_ns = 0;         // in which any of its nodes and moves lasted
 };
 
 /// Returns the summary, with the `most` longest nodes.
