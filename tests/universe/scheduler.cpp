@@ -52,12 +52,17 @@ virtual_thread& scheduler::add() {
   return made;
 }
 
+std::vector<virtual_thread*>& scheduler::waiting_for(const void* what) {
+  return waiting_[(reinterpret_cast<uintptr_t>(what) >> 3) * 0x9e3779b97f4a7c15 >> 56];
+}
+
 bool scheduler::wait(const void* what, const char* call, int64_t until_ns) {
   virtual_thread& self = *running_;
   self.waits_for = what;
   self.call = call;
   self.until_ns = until_ns;
   self.timed_out = false;
+  waiting_for(what).push_back(&self);
   if (until_ns != never_ns)
     late_.emplace(std::pair(until_ns, self.number), &self);
   hand_over(true);
@@ -65,19 +70,20 @@ bool scheduler::wait(const void* what, const char* call, int64_t until_ns) {
 }
 
 size_t scheduler::wake(const void* what, size_t most) {
-  std::vector<virtual_thread*> waiting;
-  for (const auto& t : threads_)
-    if (t->waits_for == what && !t->ended)
-      waiting.push_back(t.get());
-  const size_t count = std::min(most, waiting.size());
+  std::vector<virtual_thread*>& bucket = waiting_for(what);
+  const auto begin = std::stable_partition(bucket.begin(), bucket.end(),
+                                           [&](const virtual_thread* t) { return t->waits_for != what; });
+  const size_t first = static_cast<size_t>(begin - bucket.begin()), waiting = bucket.size() - first;
+  const size_t count = std::min(most, waiting);
   for (size_t i = 0; i < count; ++i) {
-    std::swap(waiting[i], waiting[i + below(waiting.size() - i)]);
-    virtual_thread& woken = *waiting[i];
+    std::swap(bucket[first + i], bucket[first + i + below(waiting - i)]);
+    virtual_thread& woken = *bucket[first + i];
     if (woken.until_ns != never_ns)
       late_.erase({woken.until_ns, woken.number});
     woken.waits_for = nullptr;
     ready_.push_back(&woken);
   }
+  bucket.erase(begin, begin + static_cast<ptrdiff_t>(count));
   return count;
 }
 
@@ -85,6 +91,7 @@ void scheduler::wake_late_ones() {
   while (!late_.empty() && late_.begin()->first.first <= now_) {
     virtual_thread& woken = *late_.begin()->second;
     late_.erase(late_.begin());
+    std::erase(waiting_for(woken.waits_for), &woken);
     woken.waits_for = nullptr;
     woken.timed_out = true;
     ready_.push_back(&woken);

@@ -3,6 +3,7 @@
 
 #include "universe/virtual_threads.hpp"
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -60,6 +61,8 @@ private:
   virtual_thread& next_thread();
   void wake_late_ones();
   void hand_over(bool come_back);
+  /// Those that wait for addresses of one bucket, in the order in which they began.
+  std::vector<virtual_thread*>& waiting_for(const void* what);
 
   const thread_rules rules_;
   const std::function<void(stuck)> when_stuck_;
@@ -69,6 +72,7 @@ private:
   uint64_t digest_ = 0, switches_ = 0;
   std::vector<std::unique_ptr<virtual_thread>> threads_; // by number
   std::vector<virtual_thread*> ready_;
+  std::array<std::vector<virtual_thread*>, 256> waiting_;        // each unlocked mutex looks for those that wait for it
   std::map<std::pair<int64_t, uint32_t>, virtual_thread*> late_; // those that wait until a time
   virtual_thread* running_ = nullptr;
   int ending_ = 0; // the system's number of the thread that ended last, until it is gone
