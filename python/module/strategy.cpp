@@ -6,6 +6,8 @@
 
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <tuple>
 #include <utility>
 
 namespace troupe::python {
