@@ -48,14 +48,19 @@ std::shared_ptr<engine> engine_for(OrtEnv& env, const OrtSessionOptions& options
   return open;
 }
 
-session_options options_for(const OrtSessionOptions& options) {
+/// As with ONNX Runtime, dims that the model's inputs have not do not count: clients state those of several models.
+session_options options_for(const OrtSessionOptions& options, const model_metadata& model, const log_sink& sink) {
   session_options how = session_options_of(options.entries);
   how.fuse = options.level > ORT_ENABLE_BASIC;
-  how.dims = options.dims;
+  for (const auto& [name, value] : options.dims)
+    if (std::ranges::find(model.input_dims, name) != model.input_dims.end())
+      how.dims.emplace(name, value);
+    else
+      sink.write(ORT_LOGGING_LEVEL_WARNING, "the model's inputs have no dim '" + name + "'");
   return how;
 }
 
-session load_as(engine& on, const model_source& from, const OrtSessionOptions& options, const session_options& how) {
+session load_model(engine& on, const model_source& from, const OrtSessionOptions& options, const session_options& how) {
   const bool changed = !options.initializers.empty() || !options.files.empty();
   if (!from.file.empty() && !changed && from.folder == from.file.parent_path())
     return on.load(from.file.string(), how);
@@ -65,34 +70,6 @@ session load_as(engine& on, const model_source& from, const OrtSessionOptions& o
   const std::string other =
       with_initializers(content.bytes(), options.initializers, options.spare_initializers, options.files);
   return on.load(parse_model(std::as_bytes(std::span(other)), from.folder), how);
-}
-
-/// Returns those of the dims that inputs have.
-bindings known_of(const bindings& stated, const std::vector<value_info>& inputs) {
-  bindings known;
-  for (const value_info& input : inputs)
-    if (input.dims)
-      for (const dim& d : *input.dims)
-        if (const auto found = stated.find(d.symbol_name()); found != stated.end())
-          known.insert(*found);
-  return known;
-}
-
-/// As ONNX Runtime, lets dims be that the model has not: clients state those of several models.
-session load_model(engine& on, const model_source& from, const OrtSessionOptions& options, const log_sink& sink) {
-  session_options how = options_for(options);
-  try {
-    return load_as(on, from, options, how);
-  } catch (const error& e) {
-    if (e.code() != errc::invalid_argument || options.dims.empty())
-      throw;
-    how.dims.clear();
-    how.dims = known_of(options.dims, load_as(on, from, options, how).inputs());
-    if (how.dims.size() == options.dims.size())
-      throw;
-    sink.write(ORT_LOGGING_LEVEL_WARNING, e.what());
-    return load_as(on, from, options, how);
-  }
 }
 
 /// Returns the name of the map whose keys and values two inputs of troupe's are; empty if they are none. The loader
@@ -152,8 +129,8 @@ void open_session(const OrtEnv* env, model_source from, const OrtSessionOptions*
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto sink = sink_of(in, options);
   std::shared_ptr<engine> on = engine_for(in, options);
-  session model = load_model(*on, from, options, *sink);
   model_metadata about = from.file.empty() ? parse_metadata(from.bytes) : read_metadata(from.file);
+  session model = load_model(*on, from, options, options_for(options, about, *sink));
   zips_by_name zips = from.file.empty() ? zips_in(from.bytes) : zips_in(from.file);
   if (!options.saved_model.empty())
     save_model(from, options, *sink);

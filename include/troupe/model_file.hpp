@@ -9,6 +9,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -20,6 +21,7 @@ struct model_metadata {
   std::string graph_name, graph_description;
   int64_t version = 0;
   std::map<std::string, std::string> properties;
+  std::vector<std::string> input_dims; // the names of its inputs' symbolic dims, in the file's order
 };
 
 /// Loads a serialized ModelProto, whose bytes need not outlive the call; `engine::load` takes the result. External data

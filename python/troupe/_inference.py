@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from troupe import _core
-from troupe._engine import Engine, Session, Trace, _unwrapped, shared_engine
+from troupe._engine import Session, Trace, _unwrapped, shared_engine
 from troupe._io_binding import IOBinding
 from troupe._options import RunOptions, SessionOptions, _note, _refuse
 from troupe._values import ModelMetadata, NodeArg, OrtValue
@@ -131,24 +131,24 @@ class InferenceSession:
             engine_options["scheduler_threads"] = self._options.inter_op_num_threads
         if self._options.intra_op_num_threads > 0:
             engine_options["cpu_threads"] = self._options.intra_op_num_threads
-        self._session = self._load(shared_engine(devices, engine_options), self._options.troupe_options())
+        options = self._options.troupe_options()
+        if "dims" in options:
+            options["dims"] = self._known(options["dims"])
+        self._session = shared_engine(devices, engine_options).load(self._model, **options)
         self._core = self._session._core
         self._inputs = self._session.inputs
         self._outputs = self._session.outputs
 
-    def _load(self, engine: Engine, options: Dict[str, Any]) -> Session:
-        """As onnxruntime, lets dims be that the model has not."""
-        try:
-            return engine.load(self._model, **options)
-        except InvalidArgument as problem:
-            stated = options.pop("dims", {})
-            named = {dim for i in engine.load(self._model, **options).inputs for dim in i.shape} if stated else set()
-            known = {name: value for name, value in stated.items() if name in named}
-            if len(known) == len(stated):
-                raise
-            _note("add_free_dimension_override_by_name(…)", str(problem))
-            options["dims"] = known
-            return engine.load(self._model, **options)
+    def _known(self, stated: Mapping[str, int]) -> Dict[str, int]:
+        """Returns the stated dims that the model's inputs have: as with onnxruntime, others do not count."""
+        if self._model_path is None:
+            known = _core.input_dims_of_bytes(self._model)
+        else:
+            known = _core.input_dims_of_file(os.fsencode(self._model_path))
+        for name in stated:
+            if name not in known:
+                _note(f"add_free_dimension_override_by_name({name!r}, …)", "the model's inputs have no such dim")
+        return {name: value for name, value in stated.items() if name in known}
 
     @property
     def troupe_session(self) -> Session:

@@ -8,6 +8,9 @@
 #include "loader/onnx_loader.hpp"
 #include "loader/wire_reader.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace troupe {
 namespace {
 
@@ -23,13 +26,29 @@ void add_property(std::string_view entry, std::map<std::string, std::string>& pr
   properties[key] = value;
 }
 
+/// Adds the names of a tensor's symbolic dims. `fields` lead to them: from ValueInfoProto to its type, the type's
+/// tensor, the tensor's shape, the shape's dims, their names.
+void add_dims(std::string_view message, std::span<const uint64_t> fields, std::vector<std::string>& names) {
+  if (fields.empty()) {
+    if (!message.empty() && std::find(names.begin(), names.end(), message) == names.end())
+      names.emplace_back(message);
+    return;
+  }
+  for (wire_reader at(message); at.next();)
+    if (at.field == fields.front())
+      add_dims(at.text, fields.subspan(1), names);
+}
+
 /// GraphProto.
 void read_graph(std::string_view graph, model_metadata& found) {
+  constexpr std::array<uint64_t, 5> to_dim_names{2, 1, 2, 1, 2};
   for (wire_reader at(graph); at.next();)
-    if (at.field == 2)
-      found.graph_name = at.text;
-    else if (at.field == 10)
-      found.graph_description = at.text;
+    switch (at.field) {
+      case 2: found.graph_name = at.text; break;
+      case 10: found.graph_description = at.text; break;
+      case 11: add_dims(at.text, to_dim_names, found.input_dims); break;
+      default: break;
+    }
 }
 
 /// ModelProto; the numbers are those of onnx.proto.

@@ -236,6 +236,17 @@ TEST_CASE("models and their data may be symbolic links, as in the Hugging Face c
   CHECK(value_called(load_model(snapshot / "model.onnx"), "w").constant->leaf.values<float>()[1] == 20);
 }
 
+TEST_CASE("a file names the symbolic dims of its inputs without being loaded", "[loader]") {
+  onnx::ModelProto m;
+  set_tensor_type(*m.mutable_graph()->add_input(), "a", {"batch", "past_sequence_length + 1"});
+  set_tensor_type(*m.mutable_graph()->add_input(), "b", {"batch", "heads"});
+  set_tensor_type(*m.mutable_graph()->add_output(), "y", {"only_outputs"});
+  shape_of_input(m).add_dim()->set_dim_value(3);
+  const std::string bytes = m.SerializeAsString();
+  CHECK(parse_metadata(std::as_bytes(std::span(bytes))).input_dims ==
+        std::vector<std::string>{"batch", "past_sequence_length + 1", "heads"});
+}
+
 TEST_CASE("files of other kinds are called by their names", "[loader]") {
   const scratch_folder folder;
   const auto refusal = [&](const std::string& bytes) {
