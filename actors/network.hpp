@@ -17,6 +17,7 @@ namespace troupe::actors {
 struct opened_link {
   remote::link_ptr link;
   remote::frame welcome;
+  remote::measuring_effort effort = {}; // that measuring the link is worth
 };
 
 /// Asked for each caller, one at a time, on a thread of its own: returns the welcome, or throws `error`, whose text

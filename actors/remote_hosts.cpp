@@ -126,13 +126,13 @@ void remote_hosts::connect(const host_address& host, const std::vector<std::stri
   if (!greeting)
     fail(errc::io, "{} is not a worker of troupe", endpoint_text(host.host, host.port));
   const std::string version = greeting->version, address = endpoint_text(host.host, host.port);
-  std::optional<remote::link_figures> earlier;
+  remote::link_measuring how{.earlier = {}, .effort = opened.effort};
   if (const auto kept = runtime_.devices().kept_link(address))
-    earlier = {.round_trip_s = kept->round_trip_s,
-               .up_bytes_per_s = kept->to_bytes_per_s,
-               .down_bytes_per_s = kept->from_bytes_per_s};
+    how.earlier = {.round_trip_s = kept->round_trip_s,
+                   .up_bytes_per_s = kept->to_bytes_per_s,
+                   .down_bytes_per_s = kept->from_bytes_per_s};
   auto client =
-      remote::host_client::make(std::move(opened.link), host.name, address, std::move(*greeting), offers_, earlier);
+      remote::host_client::make(std::move(opened.link), host.name, address, std::move(*greeting), offers_, how);
   std::vector<device_factory> makes;
   for (uint32_t d = 0; d < client->devices().size(); ++d)
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), client->devices()[d].name) != wanted.end())

@@ -13,10 +13,10 @@ failure lost(const std::string& host, const std::string& why) {
 
 std::shared_ptr<host_client> host_client::make(link_ptr connection, std::string name, std::string address,
                                                welcome greeting, std::shared_ptr<outbox> offers,
-                                               const std::optional<link_figures>& earlier) {
+                                               const link_measuring& how) {
   std::shared_ptr<host_client> client(new host_client(std::move(connection), std::move(name), std::move(address),
                                                       std::move(greeting), std::move(offers)));
-  client->start(earlier);
+  client->start(how);
   return client;
 }
 
@@ -40,7 +40,7 @@ host_client::~host_client() {
   link_->close();
 }
 
-void host_client::start(const std::optional<link_figures>& earlier) {
+void host_client::start(const link_measuring& how) {
   worker_ = offers_->routes().join(address_, weakly(weak_from_this(), &host_client::send));
   // Makes no other call and points nowhere but to the client, if that is still there.
   need_ = std::shared_ptr<const void>(this, [weak = weak_from_this()](const void*) {
@@ -51,7 +51,7 @@ void host_client::start(const std::optional<link_figures>& earlier) {
   link_->receive({.on_frame = weakly(weak_from_this(), &host_client::on_frame),
                   .on_closed = weakly(weak_from_this(), &host_client::end)});
   // Only now: the answers to the measurement come to the handler above.
-  figures_ = believed(meter_.measure({}), earlier);
+  figures_ = believed(meter_.measure(how.effort), how.earlier);
   static std::atomic<uint64_t> last_incarnation{0};
   const uint64_t incarnation = ++last_incarnation;
   for (device_info& d : devices_) {

@@ -22,10 +22,9 @@ struct host_activity {
 class host_client : public std::enable_shared_from_this<host_client> {
 public:
   /// Takes over a link whose other end has said `welcome`. `name` is the user's for the host, `address` its HOST:PORT,
-  /// which other workers are told; `earlier`: what the link was measured to do at some other time.
+  /// which other workers are told. Measures the link.
   static std::shared_ptr<host_client> make(link_ptr connection, std::string name, std::string address, welcome greeting,
-                                           std::shared_ptr<outbox> offers,
-                                           const std::optional<link_figures>& earlier = {});
+                                           std::shared_ptr<outbox> offers, const link_measuring& how = {});
   ~host_client();
   host_client(const host_client&) = delete;
   host_client& operator=(const host_client&) = delete;
@@ -62,7 +61,7 @@ public:
 private:
   host_client(link_ptr connection, std::string name, std::string address, welcome greeting,
               std::shared_ptr<outbox> offers);
-  void start(const std::optional<link_figures>& earlier);
+  void start(const link_measuring& how);
   void on_frame(const frame& f);
   void on(message& m);
   void leave(const std::string& why);

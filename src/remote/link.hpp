@@ -42,4 +42,13 @@ public:
 
 using link_ptr = std::shared_ptr<link>;
 
+/// How much a measurement of a link may take: its loads grow until one takes `telling_s`, and as many round trips as
+/// `telling_trips`, or has `last_load` bytes; `repeats` times that, of which the fastest counts.
+struct measuring_effort {
+  double telling_s = 0.02;
+  double telling_trips = 4;
+  size_t last_load = size_t{4} << 20;
+  int repeats = 3;
+};
+
 } // namespace troupe::remote

@@ -48,7 +48,7 @@ link_figures link_meter::measure(const measuring_effort& effort) {
     measured.round_trip_s = std::min(measured.round_trip_s, exchange(0, 0));
   const auto speed = [&](auto taken_for, bool& tells) {
     const double telling_s = std::max(effort.telling_s, effort.telling_trips * measured.round_trip_s);
-    size_t load = first_load;
+    size_t load = std::min(first_load, effort.last_load);
     double taken = taken_for(load) - measured.round_trip_s;
     while (taken < telling_s && load < effort.last_load)
       taken = taken_for(load = std::min(load * 4, effort.last_load)) - measured.round_trip_s;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "remote/clocks.hpp"
+#include "remote/link.hpp"
 #include "remote/question_book.hpp"
 
 namespace troupe::remote {
@@ -18,13 +19,10 @@ struct link_figures {
 /// the new one was too short to tell them.
 link_figures believed(link_figures measured, const std::optional<link_figures>& earlier);
 
-/// How much a measurement of a link may take: its loads grow until one takes `telling_s`, and as many round trips as
-/// `telling_trips`, or has `last_load` bytes; `repeats` times that, of which the fastest counts.
-struct measuring_effort {
-  double telling_s = 0.02;
-  double telling_trips = 4;
-  size_t last_load = size_t{4} << 20;
-  int repeats = 3;
+/// How a new link is measured.
+struct link_measuring {
+  std::optional<link_figures> earlier; // what the link was measured to do at some other time
+  measuring_effort effort;
 };
 
 /// See the top of this file. Thread-safe.

@@ -45,6 +45,9 @@ private:
 
 // -- calls
 
+/// Links are as fast as they are told to be: copies of more bytes would take half of a universe's time.
+constexpr remote::measuring_effort effort{.last_load = 4096, .repeats = 1};
+
 actors::opened_link virtual_internet::state::connect(const place_ptr& from, const std::string& host, frame hello,
                                                      std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex);
@@ -70,7 +73,7 @@ actors::opened_link virtual_internet::state::connect(const place_ptr& from, cons
   c->given_up = true;
   const bool is_late = clock::now() >= end && !c->answered;
   if (!is_late && c->refusal.empty())
-    return {end_of(c->over, 0), c->welcome};
+    return {end_of(c->over, 0), c->welcome, effort};
   cut(*c->over, "the call was not answered");
   from->cables.erase(c->over->number);
   if (is_late)
