@@ -145,7 +145,7 @@ void print_planning(const char* file) {
              program->nodes.size());
   for (const size_t gpus : {1, 4})
     for (const policy_row& row : policies())
-      if (gpus > 1 || row.policy == placement_policy::single)
+      if (!row.small_only && (gpus > 1 || row.policy == placement_policy::single))
         fmt::print("plan on {} GPU{} and a CPU, {}: {:.1f} ms\n", gpus, gpus > 1 ? "s" : "", row.name,
                    median_ms([&] { make_plan(program, devices(gpus), {.policy = row.policy}); }));
 }

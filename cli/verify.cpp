@@ -85,6 +85,8 @@ std::vector<trial> make_trials(const verify_arguments& args) {
     if (!base.policy_plugin.empty())
       trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), base.policy_plugin), together, base});
     for (const policy_row& row : policies()) {
+      if (row.small_only)
+        continue;
       session_options options = base;
       options.policy = row.policy;
       options.policy_plugin.clear();

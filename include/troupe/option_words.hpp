@@ -32,6 +32,11 @@ inline constexpr option_word<placement_policy> policy_words[] = {
     {"local-search", placement_policy::local_search},
     {"dls", placement_policy::dls},
     {"split", placement_policy::split},
+    {"lookahead", placement_policy::lookahead},
+    {"iheft", placement_policy::iheft},
+    {"hbmct", placement_policy::hbmct},
+    {"dcp", placement_policy::dcp},
+    {"optimal", placement_policy::optimal},
     {"plug-in", placement_policy::plug_in},
 };
 inline constexpr option_word<strategy> strategy_words[] = {

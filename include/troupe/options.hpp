@@ -101,6 +101,11 @@ enum class placement_policy : uint8_t {
   plug_in,      // what `session_options::policy_plugin` says
   dls,          // of the nodes that are ready, the pair of node and device of the highest level (Sih, Lee 1993)
   split,        // nodes are cut along an axis, a part on each device; one device where that is faster
+  lookahead,    // as heft, and where the node's readers would end counts (Bittencourt, Sakellariou, Madeira 2010)
+  iheft,        // as heft, but a node may wait for its fastest device (AlEbrahim, Ahmad 2017)
+  hbmct,        // nodes that do not depend on each other as a group, balanced by moves (Sakellariou, Zhao 2004)
+  dcp,          // the node on the longest path as it is by then, with its critical reader (Kwok, Ahmad 1996)
+  optimal,      // the shortest schedule of up to 14 nodes; more are refused (`errc::unsupported`)
 };
 
 /// Says which device runs the nodes whose name, or an output's name, matches a pattern.

@@ -7,7 +7,7 @@
 namespace troupe::wire {
 
 template <>
-inline constexpr uint64_t count_of<placement_policy> = static_cast<uint64_t>(placement_policy::split) + 1;
+inline constexpr uint64_t count_of<placement_policy> = static_cast<uint64_t>(placement_policy::optimal) + 1;
 template <>
 inline constexpr uint64_t count_of<precision> = static_cast<uint64_t>(precision::automatic) + 1;
 template <>

@@ -1,5 +1,7 @@
 #include "schedules/cost_matrix.hpp"
 
+#include "plan/place/policies.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -27,6 +29,12 @@ void matrix_problem::check() const {
   if (costs_.devices == 0 || costs_.seconds.size() != static_cast<size_t>(costs_.tasks) * costs_.devices)
     fail(errc::invalid_argument, "a cost matrix of {} tasks and {} devices has {} costs", costs_.tasks, costs_.devices,
          costs_.seconds.size());
+  const size_t pairs = costs_.pair_factors.size();
+  if (pairs != 0 && pairs != static_cast<size_t>(costs_.devices) * costs_.devices)
+    fail(errc::invalid_argument, "{} factors are not those of the pairs of {} devices", pairs, costs_.devices);
+  for (const double factor : costs_.pair_factors)
+    if (!(factor >= 0 && factor < infinity))
+      fail(errc::invalid_argument, "an edge cannot take {} times its seconds", factor);
   for (task_id n = 0; n < costs_.tasks; ++n) {
     double least = infinity;
     for (uint32_t d = 0; d < costs_.devices; ++d) {
@@ -52,6 +60,12 @@ void matrix_problem::describe_devices() {
   asked_.devices = device_rows_.data();
   asked_.device_count = costs_.devices;
   asked_.move_weight = 1;
+  const double pairs = static_cast<double>(costs_.devices) * (costs_.devices - 1);
+  for (uint32_t from = 0; from < costs_.devices && !costs_.pair_factors.empty(); ++from)
+    for (uint32_t to = 0; to < costs_.devices; ++to)
+      mean_factor_ += costs_.factor(from, to) / pairs;
+  if (costs_.pair_factors.empty())
+    mean_factor_ = costs_.devices > 1 ? 1 : 0;
 }
 
 void matrix_problem::describe_edges() {
@@ -104,9 +118,11 @@ void matrix_problem::set_questions() {
     return static_cast<int64_t>(std::min(of(c).edges[v].seconds * bytes_per_second, 1e18));
   };
   asked_.move_seconds = [](void* c, uint32_t v, uint32_t from, uint32_t to) {
-    return from == to ? 0.0 : of(c).edges[v].seconds;
+    return of(c).edges[v].seconds * of(c).factor(from, to);
   };
-  asked_.mean_move_seconds = [](void* c, uint32_t v) { return of(c).devices > 1 ? of(c).edges[v].seconds : 0.0; };
+  asked_.mean_move_seconds = [](void* c, uint32_t v) {
+    return of(c).edges[v].seconds * static_cast<self*>(static_cast<policy_host*>(c))->mean_factor_;
+  };
   asked_.send_seconds = [](void*, double bytes, uint32_t) { return bytes / bytes_per_second; };
   asked_.network_seconds = [](void*, double, uint32_t, uint32_t) { return 0.0; };
   asked_.receive_seconds = [](void*, double, uint32_t) { return 0.0; };
@@ -173,6 +189,11 @@ double makespan_of(const policy_problem& asked, const schedule& made) {
         fail(errc::internal, "{} starts before it has what {} makes", problem.task_name(n), problem.task_name(maker));
     }
   return last;
+}
+
+double makespan_by(std::string_view policy, const cost_matrix& costs) {
+  matrix_problem problem(costs);
+  return makespan_of(problem.asked(), timed(problem.asked(), problem.run(row_of(parse_policy(policy)).place)));
 }
 
 double length_ratio(const cost_matrix& costs, double makespan) {

@@ -22,8 +22,13 @@ struct cost_matrix {
   uint32_t tasks = 0, devices = 0;
   std::vector<double> seconds; // [task * devices + device]; infinity where it cannot run
   std::vector<cost_edge> edges;
+  /// What the seconds of edges are multiplied by, [from * devices + to]; empty: all pairs of devices are alike.
+  std::vector<double> pair_factors = {};
 
   double at(task_id n, uint32_t d) const { return seconds[static_cast<size_t>(n) * devices + d]; }
+  double factor(uint32_t from, uint32_t to) const {
+    return from == to ? 0 : pair_factors.empty() ? 1 : pair_factors[static_cast<size_t>(from) * devices + to];
+  }
 };
 
 /// What a cost matrix asks of policies. Nothing comes from a caller or goes back to one, and memory is without end.
@@ -40,6 +45,7 @@ private:
   void set_questions();
 
   const cost_matrix& costs_;
+  double mean_factor_ = 0; // over pairs of different devices
   std::vector<std::string> names_;
   std::vector<policy_device> device_rows_;
   std::vector<uint8_t> task_flags_, value_flags_;
@@ -54,6 +60,9 @@ schedule timed(const policy_problem& problem, schedule answer);
 /// Returns when the last task of a timed schedule ends. Throws `errc::internal`, naming the tasks, if a task starts
 /// before what it reads can be there, or two of one device overlap.
 double makespan_of(const policy_problem& problem, const schedule& made);
+
+/// Returns the makespan of a built-in policy, by its name.
+double makespan_by(std::string_view policy, const cost_matrix& costs);
 
 /// Returns the schedule length ratio: the makespan by the seconds of the longest path whose tasks all have the device
 /// that is best for them and whose edges take nothing (Topcuoglu, Hariri, Wu 2002, section 5.1). At least 1 for every

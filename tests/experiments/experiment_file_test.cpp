@@ -109,7 +109,8 @@ TEST_CASE("a wrong experiment is refused with the place and the allowed values",
   refused(with(R"("dims": [{"batch": 1}, {"batch": "8"}])"), "dims[1].batch", "a whole number from 0");
   refused(with(R"("policy": "heft")"), "the file", "there is no 'policy'; there are troupe_experiment, name, models");
   refused(with(R"("policies": ["single", "fastest"])"), "policies[1]", "unknown policy 'fastest'; known are: single");
-  refused(with(R"("policies": ["single", "fastest"])"), "policies[1]", "dls, split, plug-in");
+  refused(with(R"("policies": ["single", "fastest"])"), "policies[1]",
+          "dls, split, lookahead, iheft, hbmct, dcp, optimal, plug-in");
   refused(with(R"("strategies": ["some"])"), "strategies[0]", "model-parallel, pipeline, work-stealing, plug-in");
   refused(with(R"("strategies": ["standard"])"), "strategies[0]", "takes another one by itself");
   refused(with(R"("mode": "fast")"), "mode", "there are simulated, real, both");

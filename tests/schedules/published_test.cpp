@@ -1,16 +1,17 @@
 // The worked examples of the papers: for a table of times, policies must give the published schedule.
-#include "schedules/schedule_of.hpp"
+#include "plan/place/policies.hpp"
+#include "schedules/task_graph.hpp"
 
 #include "support/catch.hpp"
 #include "support/places.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 
 using namespace troupe;
-using namespace troupe::testing;
 using Catch::Contains;
 
 namespace {
@@ -30,6 +31,34 @@ cost_matrix costs_of(const nlohmann::json& example) {
   return costs;
 }
 
+/// Returns the shortest makespan of all: every task that is ready, next on every device, after all that it has.
+double shortest(const cost_matrix& costs, std::vector<std::pair<uint32_t, double>> placed = {}, uint32_t done = 0) {
+  placed.resize(costs.tasks); // device and end
+  std::vector<double> free(costs.devices, 0);
+  double last = 0, best = std::numeric_limits<double>::infinity();
+  for (task_id n = 0; n < costs.tasks; ++n)
+    if (done >> n & 1) {
+      free[placed[n].first] = std::max(free[placed[n].first], placed[n].second);
+      last = std::max(last, placed[n].second);
+    }
+  if (done + 1 == 1u << costs.tasks)
+    return last;
+  for (task_id n = 0; n < costs.tasks; ++n) {
+    const auto waits = [&](const cost_edge& e) { return e.to == n && !(done >> e.from & 1); };
+    if (done >> n & 1 || std::any_of(costs.edges.begin(), costs.edges.end(), waits))
+      continue;
+    for (uint32_t d = 0; d < costs.devices; ++d) {
+      double start = free[d];
+      for (const cost_edge& e : costs.edges)
+        if (e.to == n)
+          start = std::max(start, placed[e.from].second + (placed[e.from].first == d ? 0 : e.seconds));
+      placed[n] = {d, start + costs.at(n, d)};
+      best = std::min(best, shortest(costs, placed, done | 1u << n));
+    }
+  }
+  return best;
+}
+
 } // namespace
 
 TEST_CASE("policies give the published schedules' lengths", "[schedules][C6]") {
@@ -40,6 +69,61 @@ TEST_CASE("policies give the published schedules' lengths", "[schedules][C6]") {
   CHECK(makespan_by("dls", heft_paper) == 91);
   CHECK(makespan_by("peft", peft_paper) == 122);
   CHECK(makespan_by("heft", peft_paper) == 133);
+  CHECK(makespan_by("lookahead", peft_paper) == 127);
+}
+
+TEST_CASE("no schedule is shorter than the optimal one", "[schedules][C6]") {
+  for (uint64_t seed = 0; seed < 30; ++seed) { // in some of these no other policy finds it
+    const layered_options unlike{.tasks = 6, .shape = 0.7, .ccr = seed % 2 ? 2.0 : 4.0, .heterogeneity = 1.5};
+    const cost_matrix costs = random_layers(unlike, seed % 3 ? 2 : 3, seed);
+    INFO("seed " << seed);
+    CHECK(makespan_by("optimal", costs) == Approx(shortest(costs)));
+  }
+  for (const auto& example : published()) {
+    const double least = makespan_by("optimal", costs_of(example));
+    for (const policy_row& row : policies())
+      CHECK(makespan_by(row.name, costs_of(example)) >= least);
+  }
+  // Equal devices are tried once, and so is each order of tasks that do not depend on each other.
+  const cost_matrix equal{.tasks = 14, .devices = 4, .seconds = std::vector<double>(14 * 4, 2.0), .edges = {}};
+  CHECK(makespan_by("optimal", equal) == 8);
+}
+
+TEST_CASE("optimal refuses what it cannot try", "[schedules][C6]") {
+  CHECK_THROWS_WITH(makespan_by("optimal", random_layers({.tasks = 15}, 2, 1)),
+                    Contains("up to 14 tasks on up to 16 devices; there are 15 tasks and 2 devices"));
+  CHECK_THROWS_WITH(makespan_by("optimal", random_layers({.tasks = 2}, 17, 1)), Contains("2 tasks and 17 devices"));
+}
+
+TEST_CASE("lookahead and dcp see where a task's reader should be", "[schedules][C6]") {
+  // Task 0 is faster on device 0, task 1 on device 1, and the edge takes long.
+  const cost_matrix costs{.tasks = 2, .devices = 2, .seconds = {1, 2, 10, 1}, .edges = {{0, 1, 5}}};
+  CHECK(makespan_by("heft", costs) == 7);
+  CHECK(makespan_by("lookahead", costs) == 3);
+  CHECK(makespan_by("dcp", costs) == 3);
+}
+
+TEST_CASE("dcp places what is on the longest path by then", "[schedules][C6]") {
+  // Task 2 is longer than task 3, but task 3 cannot begin before 7, and ends the longest path.
+  const cost_matrix costs{.tasks = 4, .devices = 1, .seconds = {1, 7, 3, 2}, .edges = {{0, 2, 0}, {1, 3, 0}}};
+  matrix_problem problem(costs);
+  const schedule made = problem.run(row_of(placement_policy::dcp).place);
+  CHECK(made.start[1] < made.start[0]);
+  CHECK(made.start[3] < made.start[2]);
+}
+
+TEST_CASE("iheft lets a task wait for its fastest device, unless it gains little", "[schedules][C6]") {
+  // Task 0 is on device 0 until 10. Task 1 would end at 11 there, or at once on device 1.
+  const auto with = [](double slow) { return cost_matrix{.tasks = 2, .devices = 2, .seconds = {10, 11, 1, slow}}; };
+  CHECK(makespan_by("heft", with(9)) == 10);
+  CHECK(makespan_by("iheft", with(9)) == 11);
+  CHECK(makespan_by("iheft", with(1.05)) == 10);
+}
+
+TEST_CASE("hbmct moves tasks of a group from the device that ends last", "[schedules][C6]") {
+  // Each would be fastest on device 0: 6 for all three.
+  const cost_matrix costs{.tasks = 3, .devices = 2, .seconds = {2, 3, 2, 3, 2, 3}, .edges = {}};
+  CHECK(makespan_by("hbmct", costs) == 4);
 }
 
 TEST_CASE("min-min places what can end first, first", "[schedules][C6]") {

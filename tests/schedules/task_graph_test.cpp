@@ -2,7 +2,7 @@
 // schedules them.
 #include "schedules/task_graph.hpp"
 
-#include "schedules/schedule_of.hpp"
+#include "plan/place/policies.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <map>
 
 using namespace troupe;
-using namespace troupe::testing;
 using Catch::Contains;
 
 namespace {
@@ -168,6 +167,8 @@ TEST_CASE("every policy's schedules of made-up graphs are right", "[schedules][C
     all.push_back(random_graph(seed));
   for (const cost_matrix& costs : all)
     for (const policy_row& row : policies()) {
+      if (row.small_only)
+        continue;
       INFO(row.name << ", " << costs.tasks << " tasks");
       CHECK(length_ratio(costs, makespan_by(row.name, costs)) >= 1);
     }

@@ -14,12 +14,12 @@ namespace {
 
 /// CPUs that do an operation a second, with links that take no time.
 simulation_options on_cpus(int count, placement_policy policy) {
-  simulation_options how{.cluster_text =
-                             R"({"version": 1, "coordinator_s": 0, "hosts": [{"devices": [{"name": "c", "count": )" +
-                             std::to_string(count) +
-                             R"(, "kind": "cpu", "memory_bytes": 1000000000, "profile": {"launch_s": 0, "chunk_s": 0, )"
-                             R"("submit_s": 0, "float32": 1, "memory_bytes_per_s": 1e21}}]}]})",
-                         .profile_file = "/nowhere"};
+  simulation_options how{
+      .cluster_text = R"({"version": 1, "coordinator_s": 0, "hosts": [{"devices": [{"name": "c", "count": )" +
+                      std::to_string(count) +
+                      R"(, "kind": "cpu", "memory_bytes": 1000000000, "profile": {"launch_s": 0, "chunk_s": 0, )"
+                      R"("submit_s": 0, "float32": 1, "memory_bytes_per_s": 1e21}}]}]})",
+      .profile_file = "/nowhere"};
   how.session.policy = policy;
   return how;
 }
@@ -86,11 +86,13 @@ TEST_CASE("a simulation of a made-up graph takes its tasks' work", "[schedules][
 }
 
 TEST_CASE("every policy runs every made-up graph", "[schedules][sim]") {
-  for (const char* name : {"graph:fork-join", "graph:cholesky,tiles=4", "graph:lu,tiles=4", "graph:fft,points=8",
-                           "graph:stencil", "graph:montage", "graph:layers"})
+  for (const char* name :
+       {"graph:fork-join", "graph:cholesky,tiles=4", "graph:lu,tiles=4", "graph:fft,points=8", "graph:stencil",
+        "graph:montage", "graph:layers"})
     for (const placement_policy policy :
          {placement_policy::heft, placement_policy::peft, placement_policy::cpop, placement_policy::min_min,
-          placement_policy::dmda, placement_policy::dls, placement_policy::round_robin}) {
+          placement_policy::dmda, placement_policy::dls, placement_policy::lookahead, placement_policy::iheft,
+          placement_policy::hbmct, placement_policy::dcp, placement_policy::round_robin}) {
       INFO(name);
       const simulation_report r = simulated(name, on_cpus(3, policy));
       CHECK(r.failed == 0);

@@ -118,6 +118,24 @@ void earliest_finish::count_reads(task_id n, uint32_t d) {
   }
 }
 
+earliest_finish::placing earliest_finish::before(task_id n, uint32_t d) const {
+  placing is{n, d, timelines_[d], makespan_, {}};
+  for (uint32_t v : problem_.inputs(n))
+    is.arrivals.push_back(arrival_[v]);
+  return is;
+}
+
+void earliest_finish::take_back(placing&& was) {
+  const auto inputs = problem_.inputs(was.task);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ++reads_left_[inputs[i]];
+    arrival_[inputs[i]] = std::move(was.arrivals[i]);
+  }
+  placed_[was.task] = policy_none;
+  timelines_[was.device] = std::move(was.timeline);
+  makespan_ = was.makespan;
+}
+
 double earliest_finish::answer_seconds(task_id n, uint32_t d) const {
   double sum = 0;
   for (uint32_t v : problem_.outputs(n))

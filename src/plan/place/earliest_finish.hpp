@@ -70,6 +70,19 @@ public:
   /// Places it there not before `start`, after all that the device has.
   void append(task_id n, uint32_t d, double start);
 
+  /// What the placing of a task is about to change.
+  struct placing {
+    task_id task;
+    uint32_t device;
+    device_timeline timeline;
+    double makespan;
+    std::vector<std::vector<double>> arrivals; // of what the task reads
+  };
+  /// Returns it for a task that is placed next, so that it can be a trial.
+  placing before(task_id n, uint32_t d) const;
+  /// Takes a placing back: the newest one first.
+  void take_back(placing&& was);
+
   /// Returns when device `d` has all that a task reads, and when it has done all that it was given.
   double ready_at(task_id n, uint32_t d) const;
   /// Returns the seconds in which what a task reads and device `d` has not moves there, one value after the other.

@@ -27,6 +27,8 @@ struct policy_row {
   bool or_single = false;
   /// Whether `make_plan` cuts nodes along axes (plan/split).
   bool cuts_nodes = false;
+  /// Whether it refuses all but small graphs.
+  bool small_only = false;
 };
 
 /// Returns all built-in policies, in the order of `placement_policy`.
@@ -51,5 +53,10 @@ void place_cpop(const scheduling_problem& problem, schedule& made);
 void place_min_min(const scheduling_problem& problem, schedule& made);
 void place_local_search(const scheduling_problem& problem, schedule& made);
 void place_dls(const scheduling_problem& problem, schedule& made);
+void place_lookahead(const scheduling_problem& problem, schedule& made);
+void place_iheft(const scheduling_problem& problem, schedule& made);
+void place_hbmct(const scheduling_problem& problem, schedule& made);
+void place_dcp(const scheduling_problem& problem, schedule& made);
+void place_optimal(const scheduling_problem& problem, schedule& made);
 
 } // namespace troupe
