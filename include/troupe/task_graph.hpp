@@ -40,7 +40,9 @@ struct task_graph {
 
 /// Returns the graph that a name asks for, "graph:NAME[,PARAMETER=VALUE…]", such as "graph:cholesky,tiles=8": fork-join
 /// (width, stages, work, bytes), cholesky and lu (tiles, tile), fft (points, work, bytes), stencil (width, steps, work,
-/// bytes), montage (images, seed), layers (tasks, shape, out-degree, work, bytes, seed). "graph:FILE", with a '.' or a
+/// bytes), montage (images, seed), layers (tasks, shape, out-degree, work, bytes, seed), cybershake (ruptures,
+/// variations, seed), epigenomics (lanes, splits, seed), inspiral (groups, width, seed), sipht (replicons, patsers,
+/// seed). "graph:FILE", with a '.' or a
 /// '/', reads a file: WfFormat 1.4 or 1.5, DAX, STG, DOT (src/schedules/README.md). Throws `errc::invalid_argument`,
 /// saying what there is, for other names, parameters and values, and for graphs of more than a million tasks; for a
 /// file that is wrong, naming the place; `errc::io` for one that cannot be read.

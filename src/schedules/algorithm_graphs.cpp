@@ -1,39 +1,10 @@
 // Task graphs of algorithms. Each is built in an order of execution, so tasks come out in topological order.
-#include "schedules/task_graph.hpp"
+#include "schedules/graph_maker.hpp"
 
-#include <algorithm>
 #include <bit>
-#include <utility>
 
 namespace troupe {
 namespace {
-
-/// Adds tasks that read what tasks before them made.
-class graph_maker {
-public:
-  explicit graph_maker(std::string name) { graph_.name = std::move(name); }
-
-  /// What a task reads: of whom, and how much.
-  struct read {
-    task_id from = policy_none; // none
-    double bytes = 0;
-  };
-
-  task_id add(std::string kind, double work, std::vector<read> reads = {}) {
-    const auto n = static_cast<task_id>(graph_.tasks.size());
-    graph_.tasks.push_back({std::move(kind), work});
-    std::sort(reads.begin(), reads.end(), [](const read& a, const read& b) { return a.from < b.from; });
-    for (const read& r : reads)
-      if (r.from != policy_none)
-        graph_.edges.push_back({r.from, n, r.bytes});
-    return n;
-  }
-
-  task_graph take() { return std::move(graph_); }
-
-private:
-  task_graph graph_;
-};
 
 /// Which task wrote each tile of a matrix last.
 class tile_writers {
@@ -47,12 +18,7 @@ private:
   std::vector<task_id> writer_;
 };
 
-void check_size(const char* what, uint32_t is, uint32_t most) {
-  if (is < 1 || is > most)
-    fail(errc::invalid_argument, "{} is {}; it may be 1 to {}", what, is, most);
-}
-
-constexpr uint32_t most_tiles = 256, most_tile = 1u << 16, most_width = 1u << 16;
+constexpr uint32_t most_tiles = 256, most_tile = 1u << 16;
 
 /// What the kernels of tiled linear algebra cost: operations by the cube of the tile's side, bytes of a tile.
 struct tile_costs {

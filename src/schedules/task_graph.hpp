@@ -38,6 +38,23 @@ task_graph stencil(uint32_t width, uint32_t steps, double work, double bytes);
 /// by `seed`.
 task_graph montage(uint32_t images, uint64_t seed);
 
+// -- scientific workflows, with the times and bytes that their projects published; both vary by a quarter, by `seed`
+
+/// CyberShake, of earthquakes: `ruptures` extractions, for each of which `variations` seismograms are made; two
+/// archives of them.
+task_graph cybershake(uint32_t ruptures, uint32_t variations, uint64_t seed);
+
+/// Epigenomics, of genomes: `lanes` of a sequencer, whose reads are split into `splits` chains of four jobs each,
+/// merged, indexed and summed up.
+task_graph epigenomics(uint32_t lanes, uint32_t splits, uint64_t seed);
+
+/// LIGO Inspiral, of gravitational waves: `groups` of twice `width` analyses, of which each half ends in one job.
+task_graph inspiral(uint32_t groups, uint32_t width, uint64_t seed);
+
+/// SIPHT, of small RNAs: for each of `replicons`, four searches, one job that joins them, five that read it, `patsers`
+/// short ones beside, and one that reads all.
+task_graph sipht(uint32_t replicons, uint32_t patsers, uint64_t seed);
+
 // -- random graphs
 
 /// The parameters of Topcuoglu, Hariri, Wu 2002, section 5.2.

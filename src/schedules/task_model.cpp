@@ -112,6 +112,27 @@ task_graph make_montage(parameters& p) {
   return finish(p, 3.0 * images, [&] { return montage(images, seed); });
 }
 
+/// A workflow of two sizes and a seed.
+template <task_graph (*Make)(uint32_t, uint32_t, uint64_t)>
+task_graph make_workflow(parameters& p, const char* outer, uint32_t many, const char* inner, uint32_t each) {
+  const uint32_t a = p.count(outer, many), b = p.count(inner, each);
+  const uint64_t seed = p.seed();
+  return finish(p, (4.0 * b + 16) * a, [&] { return Make(a, b, seed); });
+}
+
+task_graph make_cybershake(parameters& p) {
+  return make_workflow<cybershake>(p, "ruptures", 4, "variations", 12);
+}
+task_graph make_epigenomics(parameters& p) {
+  return make_workflow<epigenomics>(p, "lanes", 4, "splits", 6);
+}
+task_graph make_inspiral(parameters& p) {
+  return make_workflow<inspiral>(p, "groups", 4, "width", 6);
+}
+task_graph make_sipht(parameters& p) {
+  return make_workflow<sipht>(p, "replicons", 3, "patsers", 18);
+}
+
 task_graph make_layers(parameters& p) {
   layered_options o;
   o.tasks = p.count("tasks", 100);
@@ -135,6 +156,10 @@ constexpr auto generators = std::to_array<generator>({
     {"stencil", make_stencil},
     {"montage", make_montage},
     {"layers", make_layers},
+    {"cybershake", make_cybershake},
+    {"epigenomics", make_epigenomics},
+    {"inspiral", make_inspiral},
+    {"sipht", make_sipht},
 });
 
 } // namespace

@@ -23,8 +23,9 @@ std::map<std::string, size_t> kinds_of(const task_graph& g) {
 
 /// One of each generator.
 std::vector<task_graph> all_graphs() {
-  return {fork_join(5, 3, 1e9, 1e6), cholesky(5, 64),         lu(4, 64),
-          fft(8, 1e9, 1e6),          stencil(6, 4, 1e9, 1e6), montage(8, 1)};
+  return {fork_join(5, 3, 1e9, 1e6), cholesky(5, 64), lu(4, 64),           fft(8, 1e9, 1e6),
+          stencil(6, 4, 1e9, 1e6),   montage(8, 1),   cybershake(3, 4, 1), epigenomics(3, 2, 1),
+          inspiral(2, 3, 1),         sipht(2, 5, 1)};
 }
 
 /// Graphs of the HEFT paper's form, on up to 32 devices that differ up to fourfold and more, as the PEFT paper has
@@ -65,6 +66,19 @@ TEST_CASE("graphs of algorithms have their tasks", "[schedules]") {
                                          {"sum", 1},
                                          {"reduce", 1},
                                          {"picture", 1}});
+  CHECK(kinds_of(cybershake(3, 4, 1)) ==
+        kinds{{"ExtractSGT", 3}, {"SeismogramSynthesis", 12}, {"PeakValCalcOkaya", 12}, {"ZipSeis", 1}, {"ZipPSA", 1}});
+  CHECK(kinds_of(epigenomics(3, 2, 1)) == kinds{{"fastqSplit", 3},
+                                                {"filterContams", 6},
+                                                {"sol2sanger", 6},
+                                                {"fastq2bfq", 6},
+                                                {"map", 6},
+                                                {"mapMerge", 4},
+                                                {"maqIndex", 1},
+                                                {"pileup", 1}});
+  CHECK(kinds_of(epigenomics(1, 2, 1)).at("mapMerge") == 1);
+  CHECK(kinds_of(inspiral(2, 3, 1)) == kinds{{"TmpltBank", 6}, {"Inspiral", 12}, {"Thinca", 4}, {"TrigBank", 6}});
+  CHECK(sipht(2, 5, 1).tasks.size() == 2 * (5 + 12));
   // Together they do the operations of the factorisation: n³ / 3 and 2 n³ / 3, for large n.
   const auto work = [](const task_graph& g) {
     double sum = 0;
@@ -74,6 +88,17 @@ TEST_CASE("graphs of algorithms have their tasks", "[schedules]") {
   };
   CHECK(work(cholesky(40, 10)) == Approx(400.0 * 400 * 400 / 3).epsilon(0.05));
   CHECK(work(lu(40, 10)) == Approx(400.0 * 400 * 400 * 2 / 3).epsilon(0.05));
+}
+
+TEST_CASE("workflows take their published times", "[schedules]") {
+  const task_graph g = cybershake(10, 100, 1);
+  double seconds = 0, bytes = 0;
+  for (const graph_task& task : g.tasks)
+    seconds += task.kind == "SeismogramSynthesis" ? task.work / 1e9 / 1000 : 0;
+  for (const graph_edge& e : g.edges)
+    bytes += g.tasks[e.from].kind == "ExtractSGT" ? e.bytes / 1000 : 0;
+  CHECK(seconds == Approx(43.4).epsilon(0.02));
+  CHECK(bytes == Approx(463.44e6).epsilon(0.02));
 }
 
 TEST_CASE("a butterfly's ends are twice as far apart in each row", "[schedules]") {
@@ -118,6 +143,7 @@ TEST_CASE("made-up graphs are in order, and the same each time", "[schedules]") 
   }
   CHECK(all_graphs() == all_graphs());
   CHECK(montage(8, 1) != montage(8, 2));
+  CHECK(cybershake(3, 4, 1) != cybershake(3, 4, 2));
   CHECK(random_layers({}, 4, 7).seconds == random_layers({}, 4, 7).seconds);
   CHECK(random_layers({}, 4, 7).edges == random_layers({}, 4, 7).edges);
   CHECK(random_layers({}, 4, 7).seconds != random_layers({}, 4, 8).seconds);

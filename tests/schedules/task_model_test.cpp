@@ -17,7 +17,7 @@ simulation_options on_cpus(int count, placement_policy policy) {
   simulation_options how{
       .cluster_text = R"({"version": 1, "coordinator_s": 0, "hosts": [{"devices": [{"name": "c", "count": )" +
                       std::to_string(count) +
-                      R"(, "kind": "cpu", "memory_bytes": 1000000000, "profile": {"launch_s": 0, "chunk_s": 0, )"
+                      R"(, "kind": "cpu", "memory_bytes": 1000000000000, "profile": {"launch_s": 0, "chunk_s": 0, )"
                       R"("submit_s": 0, "float32": 1, "memory_bytes_per_s": 1e21}}]}]})",
       .profile_file = "/nowhere"};
   how.session.policy = policy;
@@ -41,6 +41,10 @@ TEST_CASE("a name selects the graph that is made up", "[schedules]") {
   CHECK(read_task_graph("graph:montage,images=8,seed=3") == montage(8, 3));
   CHECK(read_task_graph("graph:layers,tasks=50,shape=2,out-degree=4,work=5,bytes=6,seed=9") ==
         layers({.tasks = 50, .shape = 2, .out_degree = 4}, 5, 6, 9));
+  CHECK(read_task_graph("graph:cybershake,ruptures=2,variations=3,seed=4") == cybershake(2, 3, 4));
+  CHECK(read_task_graph("graph:epigenomics,lanes=2,splits=3,seed=4") == epigenomics(2, 3, 4));
+  CHECK(read_task_graph("graph:inspiral,groups=2,width=3,seed=4") == inspiral(2, 3, 4));
+  CHECK(read_task_graph("graph:sipht,replicons=2,patsers=3,seed=4") == sipht(2, 3, 4));
   CHECK(read_task_graph("graph:layers").tasks.size() == 100);
 }
 
@@ -88,7 +92,7 @@ TEST_CASE("a simulation of a made-up graph takes its tasks' work", "[schedules][
 TEST_CASE("every policy runs every made-up graph", "[schedules][sim]") {
   for (const char* name :
        {"graph:fork-join", "graph:cholesky,tiles=4", "graph:lu,tiles=4", "graph:fft,points=8", "graph:stencil",
-        "graph:montage", "graph:layers"})
+        "graph:montage", "graph:layers", "graph:cybershake", "graph:epigenomics", "graph:inspiral", "graph:sipht"})
     for (const placement_policy policy :
          {placement_policy::heft, placement_policy::peft, placement_policy::cpop, placement_policy::min_min,
           placement_policy::dmda, placement_policy::dls, placement_policy::lookahead, placement_policy::iheft,

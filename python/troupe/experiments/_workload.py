@@ -122,8 +122,9 @@ class TaskGraph:
 
     @staticmethod
     def generate(kind: str, **parameters: Any) -> "TaskGraph":
-        """Makes a graph of the literature: "fork-join", "cholesky", "lu", "fft", "stencil", "montage", "layers", with
-        the parameters of src/schedules/README.md (`out_degree` for out-degree)."""
+        """Makes a graph of the literature: "fork-join", "cholesky", "lu", "fft", "stencil", "montage", "layers",
+        "cybershake", "epigenomics", "inspiral", "sipht", with the parameters of src/schedules/README.md (`out_degree`
+        for out-degree)."""
         given = "".join(f",{key.replace('_', '-')}={value}" for key, value in parameters.items())
         return TaskGraph._of_columns(_core.read_task_graph(f"graph:{kind}{given}"))
 
