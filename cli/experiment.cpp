@@ -1,11 +1,14 @@
 // troupe compare: runs what an experiment file lists, simulated, real or both, and says what is really faster.
+#include "cli/adversary.hpp"
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
 
 #include "base/elapsed.hpp"
+#include "base/text_file.hpp"
 #include "cost/profile_file.hpp"
 #include "experiments/result_tables.hpp"
 #include "run/model.hpp"
+#include "schedules/adversary.hpp"
 #include "schedules/task_model.hpp"
 #include "sim/arrival_times.hpp"
 #include "sim/cluster.hpp"
@@ -25,6 +28,7 @@ struct compare_arguments {
   std::filesystem::path file, csv, page, profile;
   std::string policy_plugin, strategy_plugin;
   double confidence = 0.95;
+  adversary_arguments adversary;
   bool json = false, quiet = false;
 };
 
@@ -198,7 +202,7 @@ provenance record_all(const compare_arguments& args, const experiment& what) {
   return made;
 }
 
-void compare(const compare_arguments& args) {
+void compare_settings(const compare_arguments& args) {
   results all{.what = read_experiment(args.file), .rows = {}};
   check_plugins(args, all.what);
   all.made_with = record_all(args, all.what);
@@ -213,6 +217,18 @@ void compare(const compare_arguments& args) {
     fail(errc::device_failed, "no setting could be run: {}", all.problems.front().what);
 }
 
+void compare(const compare_arguments& args) {
+  constexpr int64_t most = 64 << 20;
+  if (!args.adversary.policies.empty())
+    return search_instance(args.adversary, args.json);
+  if (args.file.empty())
+    throw CLI::RequiredError("an experiment, or --adversary");
+  if (std::filesystem::is_regular_file(args.file)) // a pipe can be read once
+    if (const std::string text = read_text(args.file, most, fmt::format("'{}'", args.file.string())); is_instance(text))
+      return print_instance(text, args.json);
+  compare_settings(args);
+}
+
 } // namespace
 
 void add_compare(CLI::App& app) {
@@ -220,9 +236,11 @@ void add_compare(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "compare", "Run what an experiment file lists (models, devices or clusters, policies, strategies), "
                  "simulated, real or both, and tell what is really faster");
-  command->add_option("experiment", args->file, "The experiment, JSON: src/experiments/README.md has the format")
-      ->type_name("FILE")
-      ->required();
+  CLI::Option* experiment =
+      command
+          ->add_option("experiment", args->file,
+                       "The experiment, JSON (src/experiments/README.md has the format), or what --save wrote")
+          ->type_name("FILE");
   command->add_option("--csv", args->csv, "File for all times, one a line")->type_name("FILE");
   command->add_option("--page", args->page, "File for a page with plots and tables (HTML, needs nothing else)")
       ->type_name("FILE");
@@ -236,6 +254,19 @@ void add_compare(CLI::App& app) {
       ->type_name("FILE");
   command->add_option("--confidence", args->confidence, "Of intervals and verdicts (default 0.95)")
       ->check(CLI::Range(0.5, 0.9999));
+  CLI::Option* adversary =
+      command
+          ->add_option("--adversary", args->adversary.policies,
+                       "Two policies, A,B, in the place of an experiment: search a small task graph and devices on "
+                       "which A loses most to B")
+          ->type_name("POLICY")
+          ->delimiter(',')
+          ->expected(2)
+          ->excludes(experiment);
+  command->add_option("--seed", args->adversary.seed, "Of that search (default 1)")->needs(adversary);
+  command->add_option("--save", args->adversary.save, "File for what it finds, which compare then takes")
+      ->type_name("FILE")
+      ->needs(adversary);
   command->add_flag("--json", args->json, "Print JSON, with versions and hashes of all files");
   command->add_flag("--quiet", args->quiet, "Show no progress");
   command->callback([args] { compare(*args); });

@@ -147,3 +147,26 @@ TEST_CASE("compare runs what an experiment lists and tells what is faster", "[cl
   write(folder / "bad.json", R"({"troupe_experiment": 1, "models": [], "clusters": ["c.json"]})");
   CHECK_THAT(run_command("compare " + (folder / "bad.json").string(), true).output, Contains("models"));
 }
+
+TEST_CASE("an adversary finds where a policy loses, and keeps it", "[cli][adversary]") {
+  const auto folder = fresh_folder("adversary");
+  const std::string file = (folder / "worst.json").string();
+  const command_result found = run_command("compare --adversary heft,cpop --seed 7 --save " + file);
+  REQUIRE(found.status == 0);
+  CHECK_THAT(found.output, Contains("heft takes ") && Contains(" times as long as cpop") && Contains("seed 7"));
+  const command_result again = run_command("compare --json " + file);
+  REQUIRE(again.status == 0);
+  const auto j = nlohmann::json::parse(again.output);
+  CHECK(j["ratio"].get<double>() > 1.2);
+  CHECK(j["ratio"].get<double>() ==
+        Approx(j["makespans"]["heft"].get<double>() / j["makespans"]["cpop"].get<double>()));
+  for (const auto& [name, makespan] : j["makespans"].items())
+    CHECK(makespan.get<double>() >= j["makespans"]["optimal"].get<double>());
+  const nlohmann::json other =
+      nlohmann::json::parse(run_command("compare --adversary heft,cpop --seed 7 --json").output);
+  CHECK(other == j);
+  CHECK_THAT(run_command("compare --adversary heft,fast", true).output, Contains("unknown policy 'fast'"));
+  CHECK_THAT(run_command("compare --adversary heft", true).output, Contains("--adversary"));
+  CHECK_THAT(run_command("compare --seed 2 " + file, true).output, Contains("--adversary"));
+  CHECK_THAT(run_command("compare", true).output, Contains("--adversary"));
+}
