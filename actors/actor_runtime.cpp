@@ -145,10 +145,11 @@ coordinator_ref actor_runtime::spawn_coordinator(const device_list& devices, std
   coordinator_ref actor = system_->spawn(coordinator, std::move(options));
   coordinators_.push_back(actor.address());
   const device_list now = host_->devices();
-  // Devices that have joined since the session was planned. `announce` holds the same lock, so the session hears of
-  // each device once.
+  // Devices that have joined since the session was planned, and are not lost again. `announce` holds the same lock, so
+  // the session hears of each device once.
   for (size_t d = devices->size(); d < now->size(); ++d)
-    caf::anon_send(actor, device_joined{std::make_shared<const device_handle>((*now)[d])});
+    if ((*now)[d].actor)
+      caf::anon_send(actor, device_joined{std::make_shared<const device_handle>((*now)[d])});
   for (const device_handle& d : *now)
     if (auto leaving = d.health->leaves(); leaving && d.actor)
       caf::anon_send(actor, device_leaves{d.actor.address(), leaving->second, leaving->first});

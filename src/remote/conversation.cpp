@@ -209,6 +209,8 @@ void conversation::take_downloads(const sent_chunk_ptr& chunk, std::vector<sent_
       failure lie = capture([&] { checked_size(kept, expected); });
       if (lie.failed())
         lie = {errc::device_failed, fmt::format("host '{}' keeps another value: {}", host_->name(), lie.message)};
+      else if (chunk->wanted[i].send && chunk->work.downloads[i]->goes_to_host())
+        lie = {errc::device_failed, fmt::format("host '{}' keeps a value that it was to send", host_->name())};
       took(chunk, i, kept, {}, lie);
       continue;
     }
