@@ -121,6 +121,7 @@ std::unique_ptr<recording::recorder> actor_runtime::make_recorder(const std::vec
   if (how.folder.empty())
     return nullptr;
   std::vector<device_info> infos;
+  infos.reserve(devices.size());
   for (const device_handle& d : devices)
     infos.push_back(d.info);
   recording::session_facts facts = recording::facts_of(*plans, infos, options_.completion, follows_speeds);

@@ -81,17 +81,19 @@ class Policy(Own):
 
     def __init__(self, made_of: Any) -> None:
         super().__init__(made_of, "on_ready")
-        self._made_of = made_of
+        self._function: Callable[[Problem], Any] = made_of
+        if isinstance(made_of, type):
+            self._function = lambda problem: decided(problem, made_of().on_ready)
 
     def __call__(self, problem: Problem) -> Any:
-        return decided(problem, self._made_of().on_ready) if isinstance(self._made_of, type) else self._made_of(problem)
+        return self._function(problem)
 
     def _place(self, question: "_core.Question") -> np.ndarray:
         """What the engine calls. Raises with the line of the function at which it failed."""
         self._failure = None
         problem = Problem(question)
         try:
-            answer = self(problem)
+            answer = self._function(problem)
         except BaseException as failure:
             raise self._failed(failure) from None
         return self._checked(answer, problem)

@@ -11,7 +11,7 @@ class Replica(NamedTuple):
     """A copy of the model on a device of its own. A piece of n rows is expected to take it `fixed` + n * `per_row`
     seconds."""
 
-    index: int
+    number: int
     living: bool  # its devices are there
     free: bool  # it takes one more piece now
     in_flight: int  # pieces that it has
@@ -58,7 +58,7 @@ class Strategy(Own):
             for replica in queue.replicas:
                 taken = self._taken(on_idle, replica, queue) if replica.free else 0
                 if taken > 0:
-                    return replica.index, taken
+                    return replica.number, taken
             return None
 
         return choose
@@ -86,7 +86,7 @@ def strategy(made_of: Any) -> Strategy:
     >>> @troupe.strategy
     ... class Thrifty:  # wakes a device only if those before it would keep the rows waiting for long
     ...     def on_idle(self, replica, queue):
-    ...         soon = [r for r in queue.replicas[:replica.index] if r.living and r.busy < 3 * r.per_row * queue.rows]
+    ...         soon = [r for r in queue.replicas[:replica.number] if r.living and r.busy < 3 * r.per_row * queue.rows]
     ...         return 0 if soon else queue.rows
 
     Each stream of requests has an object of its own. A function of a replica and a queue is a strategy without state.

@@ -235,12 +235,6 @@ TEST_CASE("nodes that planning inserts are where they were when a plan is made a
         if (c["nodes"][n].contains("inserted"))
           c["nodes"].erase(n);
     CHECK(load(g, devices, without)->program->nodes.size() == p->program->nodes.size());
-    json elsewhere = without; // what is listed on another device goes beside the nodes of its own
-    for (const json& c : saved["chunks"])
-      for (const json& n : c["nodes"])
-        if (n.contains("inserted"))
-          elsewhere["chunks"][c["device"] == elsewhere["chunks"][0]["device"] ? 1 : 0]["nodes"].push_back(n);
-    CHECK(load(g, devices, elsewhere)->program->nodes.size() == p->program->nodes.size());
   };
   // Large values between GPUs move in pieces.
   graph_builder b;

@@ -50,8 +50,8 @@ void print_calls(int) {
 } // namespace
 
 void begin_virtual_threads(const thread_rules& rules, std::function<void(stuck)> when_stuck) {
-  mallopt(M_ARENA_MAX, 1); // so that addresses do not depend on which thread of the system comes first
-  mallopt(M_TRIM_THRESHOLD, 1 << 30); // pages that go back to the system come again, at a cost
+  mallopt(M_ARENA_MAX, 1);             // so that addresses do not depend on which thread of the system comes first
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);  // pages that go back to the system come again, at a cost
   mallopt(M_MMAP_THRESHOLD, 32 << 20); // the most that it takes
   void* warm[1];
   backtrace(warm, 1); // loads a library

@@ -187,14 +187,17 @@ def simulate(
             raise InvalidArgument(f"the graph '{workload.name}' has seconds for {workload.seconds.shape[1]} devices, "
                                   f"the cluster has {len(cluster.devices)}")
         how["task_seconds"] = workload.seconds.ravel().tolist()
-    core = _asked([policy, strategy], lambda: _core.simulate(model_of(workload), dict(inputs or {}), how))
-    made = Simulation(core, cluster, tasks)
-    if made.report["failed"] == made.report["requests"]:
-        raise EPFail(f"no request had an answer: {made.report['first_failure']}")
-    return made
+
+    def simulated() -> Simulation:
+        made = Simulation(_core.simulate(model_of(workload), dict(inputs or {}), how), cluster, tasks)
+        if made.report["failed"] == made.report["requests"]:
+            raise EPFail(f"no request had an answer: {made.report['first_failure']}")
+        return made
+
+    return _asked([policy, strategy], simulated)
 
 
-def _asked(given: Sequence[Any], work: Callable[[], "_core.Simulation"]) -> "_core.Simulation":
+def _asked(given: Sequence[Any], work: Callable[[], Simulation]) -> Simulation:
     """Does work that asks a policy or a strategy; what that raised is the cause of the error."""
     asked = [own for own in given if isinstance(own, Own)]
     for own in asked:
