@@ -50,7 +50,7 @@ WRONG = {
 # Of pybind11: its classes have a metaclass of its own, and those that Python cannot make have a constructor that says
 # so.
 NOT_IN_THE_STUB = r"""
-troupe\._core\.(BoundSession|Engine|Model|Question|Result|Session|Simulation|Stop|Trace|Value)
+troupe\._core\.(BoundSession|Engine|Episode|Model|Question|Result|Session|Simulation|Stop|Trace|Value)
 troupe\._core\.(BoundSession|Model|Question|Result|Session|Simulation|Trace|Value)\.__init__
 """
 
