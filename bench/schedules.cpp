@@ -6,13 +6,13 @@
 // devices, and what it says of CPOP there.
 #include "plan/place/policies.hpp"
 #include "schedules/task_graph.hpp"
+#include "troupe/statistics.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
 
 using namespace troupe;
@@ -127,7 +127,7 @@ std::vector<cost_matrix> heft_paper_graphs(uint32_t devices) {
 
 /// Prints by how much HEFT's mean ratio is below CPOP's, with the interval of 95 %; returns whether it is.
 bool compare_as_heft_paper(uint32_t devices) {
-  double heft = 0, cpop = 0, squares = 0;
+  double heft = 0, cpop = 0;
   const std::vector<cost_matrix> graphs = heft_paper_graphs(devices);
   std::vector<double> gains;
   for (const cost_matrix& costs : graphs) {
@@ -138,12 +138,11 @@ bool compare_as_heft_paper(uint32_t devices) {
     gains.push_back(c - h);
   }
   const auto count = static_cast<double>(graphs.size());
-  for (const double gain : gains)
-    squares += (gain - (cpop - heft) / count) * (gain - (cpop - heft) / count);
-  const double half = 1.96 * std::sqrt(squares / (count - 1) / count);
+  const experiments::interval gain = experiments::summarise(gains).mean_interval.value();
   fmt::print("{} devices, {} graphs: mean SLR of heft {:.3f}, of cpop {:.3f}; heft is below by {:.1f} ± {:.1f} %\n",
-             devices, graphs.size(), heft / count, cpop / count, 100 * (cpop - heft) / cpop, 100 * half * count / cpop);
-  return cpop - heft > half * count;
+             devices, graphs.size(), heft / count, cpop / count, 100 * (cpop - heft) / cpop,
+             50 * (gain.high - gain.low) * count / cpop);
+  return gain.low > 0;
 }
 
 } // namespace

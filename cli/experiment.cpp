@@ -4,7 +4,6 @@
 #include "cli/progress.hpp"
 
 #include "base/elapsed.hpp"
-#include "base/text_file.hpp"
 #include "cost/profile_file.hpp"
 #include "experiments/result_tables.hpp"
 #include "run/model.hpp"
@@ -202,8 +201,8 @@ provenance record_all(const compare_arguments& args, const experiment& what) {
   return made;
 }
 
-void compare_settings(const compare_arguments& args) {
-  results all{.what = read_experiment(args.file), .rows = {}};
+void compare_settings(const compare_arguments& args, std::string_view text) {
+  results all{.what = parse_experiment(text, args.file.string(), args.file.parent_path()), .rows = {}};
   check_plugins(args, all.what);
   all.made_with = record_all(args, all.what);
   run_all(all, args);
@@ -218,15 +217,14 @@ void compare_settings(const compare_arguments& args) {
 }
 
 void compare(const compare_arguments& args) {
-  constexpr int64_t most = 64 << 20;
   if (!args.adversary.policies.empty())
     return search_instance(args.adversary, args.json);
   if (args.file.empty())
     throw CLI::RequiredError("an experiment, or --adversary");
-  if (std::filesystem::is_regular_file(args.file)) // a pipe can be read once
-    if (const std::string text = read_text(args.file, most, fmt::format("'{}'", args.file.string())); is_instance(text))
-      return print_instance(text, args.json);
-  compare_settings(args);
+  const std::string text = read_experiment_text(args.file); // once: it may be a pipe
+  if (is_instance(text))
+    return print_instance(text, args.json);
+  compare_settings(args, text);
 }
 
 } // namespace

@@ -164,4 +164,8 @@ py::array bits_of_tensor(const tensor& value) {
   return array_over(copy_of(value), type, {value.dims().begin(), value.dims().end()});
 }
 
+std::span<const std::byte> span_of(const py::buffer_info& info) {
+  return {static_cast<const std::byte*>(info.ptr), static_cast<size_t>(info.size * info.itemsize)};
+}
+
 } // namespace troupe::python

@@ -8,6 +8,7 @@
 #include <pybind11/numpy.h>
 
 #include <optional>
+#include <span>
 
 namespace troupe::python {
 
@@ -35,6 +36,9 @@ py::array bits_of_tensor(const tensor& value);
 
 /// Returns a tensor with bytes of its own.
 tensor copy_of(const tensor& value);
+
+/// Returns the bytes of what Python has in a buffer; they stay where they are while `info` lives.
+std::span<const std::byte> span_of(const py::buffer_info& info);
 
 /// Returns the NumPy type; nullopt where there is none.
 std::optional<py::dtype> numpy_type(dtype type);

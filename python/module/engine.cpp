@@ -1,3 +1,4 @@
+#include "arrays.hpp"
 #include "options.hpp"
 #include "session.hpp"
 
@@ -29,17 +30,13 @@ std::shared_ptr<shared_session> load_file(const std::shared_ptr<shared_engine>& 
   return std::make_shared<shared_session>(std::move(loaded), on, read_metadata(file));
 }
 
-std::span<const std::byte> bytes_of(const py::buffer_info& info) {
-  return {static_cast<const std::byte*>(info.ptr), static_cast<size_t>(info.size * info.itemsize)};
-}
-
 /// `folder`: where external data is looked for; empty: nowhere.
 std::shared_ptr<shared_session> load_bytes(const std::shared_ptr<shared_engine>& on, const py::buffer& model,
                                            const std::string& folder, const py::dict& given) {
   const std::shared_ptr<engine> holder = on->get();
   const given_session options = session_options_of(given);
   const py::buffer_info info = model.request(); // keeps the bytes where they are
-  const std::span bytes = bytes_of(info);
+  const std::span bytes = span_of(info);
   const py::gil_scoped_release unlocked;
   session loaded = holder->load(parse_model(bytes, folder), options);
   return std::make_shared<shared_session>(std::move(loaded), on, parse_metadata(bytes));
@@ -108,7 +105,7 @@ void bind_engine(py::module_& module) {
       .def("load_bytes", &load_bytes);
   module.def("input_dims_of_file", [](const py::bytes& path) { return read_metadata(std::string(path)).input_dims; });
   module.def("input_dims_of_bytes",
-             [](const py::buffer& model) { return parse_metadata(bytes_of(model.request())).input_dims; });
+             [](const py::buffer& model) { return parse_metadata(span_of(model.request())).input_dims; });
 }
 
 } // namespace troupe::python

@@ -93,6 +93,16 @@ void set_word(Options& o, const char* name, const py::handle& v) {
   member<Path...>(o) = value_of(Words, name, v.cast<std::string>());
 }
 
+/// A word, or what of Python is asked in a plug-in's place.
+template <const auto& Words, auto Word, auto Plugin, auto OwnOf>
+void set_word_or_own(given_session& o, const char* name, const py::handle& v) {
+  if (py::isinstance<py::str>(v))
+    return set_word<Words, Word>(o, name, v);
+  const auto own = OwnOf(v);
+  o.*Plugin = own->handle();
+  o.own.push_back(own);
+}
+
 using engine_row = option<engine_options>;
 constexpr engine_row engine_rows[] = {
     {"devices", set<&engine_options::devices>},
@@ -115,25 +125,12 @@ constexpr engine_row engine_rows[] = {
 
 using session_row = option<given_session>;
 constexpr session_row session_rows[] = {
-    {"policy",
-     [](given_session& o, const char* name, const py::handle& v) {
-       if (py::isinstance<py::str>(v))
-         return set_word<policy_words, &given_session::policy>(o, name, v);
-       const auto own = own_policy_of(v);
-       o.policy_plugin = own->handle();
-       o.own.push_back(own);
-     }},
+    {"policy", set_word_or_own<policy_words, &given_session::policy, &given_session::policy_plugin, own_policy_of>},
     {"policy_plugin", set<&given_session::policy_plugin>},
     {"split_along", [](given_session& o, const char*, const py::handle& v) { o.split_along = v.cast<int>(); }},
     {"devices", set<&given_session::devices>},
     {"strategy",
-     [](given_session& o, const char* name, const py::handle& v) {
-       if (py::isinstance<py::str>(v))
-         return set_word<strategy_words, &given_session::strategy>(o, name, v);
-       const auto own = own_strategy_of(v);
-       o.strategy_plugin = own->handle();
-       o.own.push_back(own);
-     }},
+     set_word_or_own<strategy_words, &given_session::strategy, &given_session::strategy_plugin, own_strategy_of>},
     {"strategy_plugin", set<&given_session::strategy_plugin>},
     {"micro_batch", set<&given_session::stream, &stream_options::micro_batch>},
     {"depth", set<&given_session::stream, &stream_options::depth>},

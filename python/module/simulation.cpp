@@ -16,9 +16,8 @@ namespace {
 
 built_model parse(const py::buffer& model, const std::string& folder) {
   const py::buffer_info info = model.request();
-  const std::span bytes(static_cast<const std::byte*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
   const py::gil_scoped_release unlocked;
-  return parse_model(bytes, folder);
+  return parse_model(span_of(info), folder);
 }
 
 /// Columns: names and work of tasks; ends and bytes of edges.

@@ -364,9 +364,12 @@ experiment parse_experiment(std::string_view text, const std::string& source, co
   fail(e.code(), "{}: {}", source, e.what());
 }
 
+std::string read_experiment_text(const std::filesystem::path& file) {
+  return read_text(file, max_file_bytes, fmt::format("the experiment '{}'", file.string()));
+}
+
 experiment read_experiment(const std::filesystem::path& file) {
-  const std::string text = read_text(file, max_file_bytes, fmt::format("the experiment '{}'", file.string()));
-  return parse_experiment(text, file.string(), file.parent_path());
+  return parse_experiment(read_experiment_text(file), file.string(), file.parent_path());
 }
 
 } // namespace troupe::experiments

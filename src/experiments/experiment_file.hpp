@@ -56,7 +56,10 @@ inline constexpr size_t max_settings = 10'000, max_repetitions = 10'000, max_row
 /// `errc::invalid_argument` that says where in the text and what is allowed there.
 experiment parse_experiment(std::string_view text, const std::string& source, const std::filesystem::path& folder);
 
-/// Reads a file of at most 16 MiB; see `parse_experiment`. Throws `errc::io` if it cannot be read.
+/// Returns what a file, or a pipe, of at most 16 MiB holds. Throws `errc::io` if it cannot be read.
+std::string read_experiment_text(const std::filesystem::path& file);
+
+/// Reads a file; see `parse_experiment` and `read_experiment_text`.
 experiment read_experiment(const std::filesystem::path& file);
 
 } // namespace troupe::experiments

@@ -45,25 +45,18 @@ public:
   /// Places a task, after those that make its operands, where it would finish first. Throws `errc::unsupported` if no
   /// device can run it.
   void place(task_id n) {
-    place_by(n, [](uint32_t, double finish) { return finish; });
+    const auto [best, at] = first_finish(n);
+    put(n, best, at);
   }
   /// Places a task where `figure(device, finish)` is least; of equal devices, the first one.
   template <class Figure>
   void place_by(task_id n, Figure&& figure) {
-    problem_.candidates(n, candidates_);
-    uint32_t best = policy_none;
-    slot at;
-    double least = 0;
-    for (uint32_t d : candidates_) {
-      const slot here = slot_on(n, d);
-      const double is = figure(d, here.finish);
-      if (best != policy_none && is >= least)
-        continue;
-      best = d;
-      at = here;
-      least = is;
-    }
+    const auto [best, at] = least_by(n, figure);
     put(n, best, at);
+  }
+  /// Returns where a task would finish first, and when.
+  std::pair<uint32_t, slot> first_finish(task_id n) {
+    return least_by(n, [](uint32_t, double finish) { return finish; });
   }
   /// Places a task on a device that may run it.
   void place_on(task_id n, uint32_t d) { put(n, d, slot_on(n, d)); }
@@ -90,6 +83,7 @@ public:
   double end_of(uint32_t d) const { return timelines_[d].end(); }
   /// Returns when a placed task ends.
   double finish_of(task_id n) const { return finish_[n]; }
+  bool is_placed(task_id n) const { return placed_[n] != policy_none; }
   /// Returns when the last task has ended, answers included.
   double makespan() const { return makespan_; }
 
@@ -100,6 +94,22 @@ public:
   }
 
 private:
+  template <class Figure>
+  std::pair<uint32_t, slot> least_by(task_id n, Figure&& figure) {
+    problem_.candidates(n, candidates_);
+    std::pair<uint32_t, slot> best{policy_none, {}};
+    double least = 0;
+    for (uint32_t d : candidates_) {
+      const slot here = slot_on(n, d);
+      const double is = figure(d, here.finish);
+      if (best.first != policy_none && is >= least)
+        continue;
+      best = {d, here};
+      least = is;
+    }
+    return best;
+  }
+
   /// Returns when device `d` can have a value.
   double arrival(uint32_t v, uint32_t d) const;
   /// Returns the seconds in which a task's answers reach the caller.

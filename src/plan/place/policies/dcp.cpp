@@ -20,8 +20,7 @@ namespace {
 class critical_paths {
 public:
   explicit critical_paths(const scheduling_problem& problem)
-      : problem_(problem), mean_(mean_seconds(problem)), to_end_(upward_ranks(problem, mean_)), schedule_(problem),
-        is_placed_(problem.task_count(), false) {}
+      : problem_(problem), mean_(mean_seconds(problem)), to_end_(upward_ranks(problem, mean_)), schedule_(problem) {}
 
   void run(schedule& made) {
     place_greatest_first(
@@ -35,7 +34,7 @@ private:
   double path_through(task_id n) const {
     double start = 0;
     for (uint32_t v : problem_.inputs(n))
-      if (const task_id maker = problem_.producer(v); maker != policy_none && is_placed_[maker])
+      if (const task_id maker = problem_.producer(v); maker != policy_none && schedule_.is_placed(maker))
         start = std::max(start, schedule_.finish_of(maker) + ranked_move(problem_, v));
     return start + to_end_[n];
   }
@@ -67,13 +66,11 @@ private:
         return start + finish + ranked_move(problem_, v) + mean_[r];
       return start + std::max(start + problem_.seconds(n, d), schedule_.ready_at(r, d)) + problem_.seconds(r, d);
     });
-    is_placed_[n] = true;
   }
 
   const scheduling_problem& problem_;
   const std::vector<double> mean_, to_end_;
   earliest_finish schedule_;
-  std::vector<bool> is_placed_;
 };
 
 } // namespace

@@ -58,16 +58,9 @@ private:
     put(n, d);
     double last = readers_.empty() ? own : 0;
     for (task_id reader : readers_) {
-      problem_.candidates(reader, reader_devices_);
-      double least = 0;
-      uint32_t best = policy_none;
-      for (uint32_t e : reader_devices_)
-        if (const double finish = schedule_.slot_on(reader, e).finish; best == policy_none || finish < least) {
-          best = e;
-          least = finish;
-        }
+      const auto [best, at] = schedule_.first_finish(reader);
       put(reader, best);
-      last = std::max(last, least);
+      last = std::max(last, at.finish);
     }
     for (; !trials.empty(); trials.pop_back())
       schedule_.take_back(std::move(trials.back()));
@@ -77,8 +70,8 @@ private:
   const scheduling_problem& problem_;
   const std::vector<double> rank_;
   earliest_finish schedule_;
-  std::vector<task_id> readers_;                   // of the task that is placed
-  std::vector<uint32_t> devices_, reader_devices_; // scratch
+  std::vector<task_id> readers_;  // of the task that is placed
+  std::vector<uint32_t> devices_; // scratch
 };
 
 } // namespace
