@@ -84,6 +84,13 @@ void append_activation(dnnl::post_ops& ops, const activation& act) {
   }
 }
 
+bool repeats_linear(const dnnl::post_ops& ops, const activation& act) {
+  bool elementwise = false; // of ours, only a factor stands before the activation
+  for (int i = 0; i < ops.len(); ++i)
+    elementwise |= ops.kind(i) == dnnl::primitive::kind::eltwise;
+  return elementwise && act.code == scalar_code::hard_sigmoid;
+}
+
 bool ends_plainly(std::string_view implementation) {
   return implementation.find("ref") != std::string_view::npos ||
          implementation.find("x64:gemm") != std::string_view::npos;

@@ -31,12 +31,16 @@ void append_activation(dnnl::post_ops& ops, const activation& act);
 /// convolution of few channels.
 bool ends_plainly(std::string_view implementation);
 
+/// Returns whether `ops` and then `act` would have two linear operations. Generated code takes the factor and the
+/// summand of the first for both (oneDNN 2.6).
+bool repeats_linear(const dnnl::post_ops& ops, const activation& act);
+
 /// Returns `make(ops and then act)`, a primitive's descriptor, and sets `act` to none; leaves `act` to the caller
-/// (`end_result`) where the implementation would end results plainly.
+/// (`end_result`) where the implementation would not end results as it should.
 template <class Make>
 auto make_ended(dnnl::post_ops ops, activation& act, Make make) {
   auto bare = make(ops); // first: a copy of `ops` would be the same object
-  if (act.code == scalar_code::same)
+  if (act.code == scalar_code::same || repeats_linear(ops, act))
     return bare;
   append_activation(ops, act);
   auto ended = make(ops);

@@ -98,6 +98,21 @@ TEST_CASE("fused products agree with the reference", "[cpu]") {
         }
 }
 
+TEST_CASE("scaled products agree with the reference, whatever ends them", "[cpu]") {
+  for (attributes a : activations())
+    for (const bool residual : {false, true})
+      for (const int64_t transposed : {0, 1}) {
+        INFO(a.text("activation", "none") << (residual ? " residual" : ""));
+        a.set("alpha", 0.5f);
+        a.set("transA", transposed);
+        kernel_check check("troupe", "MatMul", a);
+        check.input(transposed ? shape{40, 37} : shape{37, 40}).input({40, 51}, true).input({51});
+        if (residual)
+          check.input({37, 51});
+        CHECK(check.worst("dnnl_matmul", 1e-4, 2e-5) < 1);
+      }
+}
+
 TEST_CASE("attention agrees with the reference in every layout", "[cpu]") {
   const int64_t B = 2, H = 4, D = 24, Dv = 16;
   for (int64_t S : {1, 5, 70})

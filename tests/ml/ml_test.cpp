@@ -132,6 +132,14 @@ TEST_CASE("an int32 operand is encoded, and a number without a category is refus
   CHECK_THAT(message("OneHotEncoder", attrs, {longs({4})}), Contains("'4' is not one of the 2 categories"));
 }
 
+TEST_CASE("NaN is not a category, not even 0", "[ops][ml]") {
+  attributes attrs = attrs_of({{"cats_int64s", int_list{0, 1}}});
+  const tensor x = floats({2}, {std::numeric_limits<float>::quiet_NaN(), 1});
+  CHECK(elements(call("OneHotEncoder", attrs, {x})[0]) == std::vector<double>{0, 0, 0, 1});
+  attrs.set("zeros", int64_t{0});
+  CHECK_THAT(message("OneHotEncoder", attrs, {x}), Contains("'NaN' is not one of the 2 categories"));
+}
+
 TEST_CASE("trees of hostile files are refused", "[ops][ml]") {
   const tensor x = floats({1, 1}, {-1});
   const auto refused = [&](const char* name, const attribute& value) {

@@ -75,6 +75,17 @@ TEST_CASE("MatMulNBits takes codes of each width, groups in any order and real z
     }
 }
 
+TEST_CASE("MatMulNBits takes an index for each place of its blocks", "[ops][nbits]") {
+  const coded c = random_codes(4);
+  std::vector<int32_t> groups(blocks * block, 0);
+  for (int64_t k = 0; k < K; ++k)
+    groups[static_cast<size_t>(k)] = static_cast<int32_t>((k * 5 + 1) % blocks);
+  const tensor padded = product(4, operands(c, {}, tensor::of<int32_t>({blocks * block}, groups)));
+  groups.resize(K);
+  const tensor exact = product(4, operands(c, {}, tensor::of<int32_t>({K}, groups)));
+  CHECK(elements(padded) == elements(exact));
+}
+
 TEST_CASE("MatMulNBits refuses invalid groups, and widths that no model has", "[ops][nbits]") {
   const coded c = random_codes(4);
   std::vector<int32_t> groups(K, 0);

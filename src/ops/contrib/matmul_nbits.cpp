@@ -70,8 +70,11 @@ int code(const uint8_t* packed, int64_t i, int64_t bits) {
 std::vector<int64_t> groups_of(const kernel_context& c, const nbits_shape& s) {
   if (!c.has_input(4))
     return {};
-  require_size(c, 4, s.k);
+  // Either an index an element, or as many as the blocks have places.
+  if (c.input(4).size() != s.blocks * s.block_size)
+    require_size(c, 4, s.k);
   auto groups = to_int64(c.input(4));
+  groups.resize(static_cast<size_t>(s.k));
   for (const int64_t g : groups)
     if (g < 0 || g >= s.blocks)
       fail(errc::invalid_input, "g_idx holds {}, but there are {} blocks", g, s.blocks);

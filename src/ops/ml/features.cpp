@@ -139,9 +139,10 @@ void infer_one_hot(infer_context& c) {
   c.set_output(0, dtype::float32, std::move(dims));
 }
 
-/// Of a category that is there twice the last place counts.
-template <class T>
-void one_hot(kernel_context& c, const std::vector<T>& categories, const T* x) {
+/// `is_category(i)`: whether element `i` of `x` may be a category. Of a category that is there twice the last place
+/// counts.
+template <class T, class IsCategory>
+void one_hot(kernel_context& c, const std::vector<T>& categories, const T* x, IsCategory is_category) {
   std::map<T, int64_t> places;
   for (size_t i = 0; i < categories.size(); ++i)
     places[categories[i]] = static_cast<int64_t>(i);
@@ -150,20 +151,26 @@ void one_hot(kernel_context& c, const std::vector<T>& categories, const T* x) {
   std::fill_n(y, c.output(0).size(), 0.f);
   const bool zeros = c.attrs().integer("zeros", 1) != 0;
   for (int64_t i = 0; i < c.input(0).size(); ++i) {
-    if (const auto found = places.find(x[i]); found != places.end())
+    const auto found = is_category(i) ? places.find(x[i]) : places.end();
+    if (found != places.end())
       y[i * width + found->second] = 1;
     else if (!zeros)
-      fail(errc::invalid_input, "'{}' is not one of the {} categories", x[i], width);
+      fail(errc::invalid_input, "'{}' is not one of the {} categories",
+           is_category(i) ? fmt::format("{}", x[i]) : "NaN", width);
   }
 }
 
 void one_hot_encoder(kernel_context& c) {
   const const_view& x = c.input(0);
   if (x.type == dtype::string)
-    return one_hot(c, c.attrs().texts("cats_strings", {}), x.as<std::string>());
-  tensor whole(dtype::int64, shape(x.dims.begin(), x.dims.end()));
+    return one_hot(c, c.attrs().texts("cats_strings", {}), x.as<std::string>(), [](int64_t) { return true; });
+  const shape dims(x.dims.begin(), x.dims.end());
+  tensor whole(dtype::int64, dims), real(dtype::float64, dims);
   convert(x, whole.mutable_ref());
-  one_hot(c, c.attrs().integers("cats_int64s", {}), whole.data<int64_t>());
+  convert(x, real.mutable_ref());
+  // NaN, which becomes 0 as an integer, is not a category.
+  one_hot(c, c.attrs().integers("cats_int64s", {}), whole.data<int64_t>(),
+          [&](int64_t i) { return !std::isnan(real.data<double>()[i]); });
 }
 
 // -- ZipMap
