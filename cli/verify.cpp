@@ -28,7 +28,13 @@ namespace troupe::cli {
 namespace {
 
 struct verify_arguments : model_options {
-  tolerance allowed{.relative = 1e-3, .absolute = 1e-4};
+  std::optional<double> rtol, atol;
+
+  /// A float16 has a thousand steps between powers of two, and each layer rounds to one of them.
+  tolerance allowed() const {
+    const bool half = precision == "fp16";
+    return {.relative = rtol.value_or(half ? 1e-2 : 1e-3), .absolute = atol.value_or(half ? 1e-2 : 1e-4)};
+  }
 };
 
 /// One way to run the model.
@@ -166,7 +172,7 @@ outcome run_trial(const trial& t, const verify_arguments& args, named_tensors& i
       if (want.empty())
         want = std::move(outputs);
       else
-        compare_outputs(outputs, want, args.allowed, result);
+        compare_outputs(outputs, want, args.allowed(), result);
     }
     if (t.session.strategy != strategy::none)
       for (const replica_stats& r : model.queue_stats().replicas)
@@ -266,11 +272,12 @@ void add_verify(CLI::App& app) {
   add_model_options(*command, *args);
   add_strategy_options(*command, *args);
   command->option_defaults()->group("Options");
-  command->add_option("--rtol", args->allowed.relative, "Relative tolerance (default 1e-3)")
+  command->add_option("--rtol", args->rtol, "Relative tolerance (default 1e-3; 1e-2 with --precision fp16)")
       ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--atol", args->allowed.absolute,
-                   "Absolute tolerance, in parts of an output's largest magnitude (default 1e-4)")
+      ->add_option("--atol", args->atol,
+                   "Absolute tolerance, in parts of an output's largest magnitude (default 1e-4; 1e-2 with "
+                   "--precision fp16)")
       ->check(CLI::NonNegativeNumber);
   command->callback([args] { verify_model(*args); });
 }

@@ -132,6 +132,12 @@ TEST_CASE("verify finds the same answer everywhere, and a device that is wrong",
   CHECK(refused.status == 2);
 }
 
+TEST_CASE("verify allows float16 what its rounding costs", "[cli]") {
+  const std::string half = "verify " + cnn + " --devices cpu --precision fp16";
+  CHECK(run_command(half).status == 0);
+  CHECK(run_command(half + " --rtol 1e-6 --atol 1e-6").status == 1);
+}
+
 TEST_CASE("verify's first answers are this machine's CPU's, whatever hosts, policy and limits there are",
           "[cli][remote]") {
   const scratch_folder weights;
