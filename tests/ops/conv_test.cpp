@@ -105,6 +105,12 @@ TEST_CASE("ConvTranspose spreads inputs and derives its padding from the output 
         std::vector<double>{6, 15, 7, 25, 8, 35, 5});
   const auto shaped = attrs_of({{"output_shape", int_list{3}}, {"auto_pad", std::string("SAME_UPPER")}});
   CHECK(elements(run_op("ConvTranspose", 11, shaped, {x, w})[0]) == std::vector<double>{1, 12, 23});
+  // Every other mode cuts the odd element off at the front, VALID too.
+  for (const char* mode : {"NOTSET", "SAME_LOWER", "VALID"}) {
+    INFO(mode);
+    const auto cut = attrs_of({{"output_shape", int_list{3}}, {"auto_pad", std::string(mode)}});
+    CHECK(elements(run_op("ConvTranspose", 11, cut, {x, w})[0]) == std::vector<double>{12, 23, 30});
+  }
   CHECK_THROWS_AS(run_op("ConvTranspose", 11, attrs_of({{"pads", int_list{3, 3}}}), {x, w}), error);
 }
 

@@ -75,10 +75,8 @@ dim output_size(const transpose_spec& spec, size_t i, const dim& in) {
 /// Returns how many elements are cut off the front of spatial axis `i`.
 int64_t pad_begin(const transpose_spec& spec, size_t i, int64_t in, int64_t out) {
   const window_spec& w = spec.window;
-  if (w.mode == auto_pad::valid)
-    return 0;
-  if (spec.output_shape.empty() && w.mode == auto_pad::notset)
-    return w.pads[i];
+  if (spec.output_shape.empty() && (w.mode == auto_pad::valid || w.mode == auto_pad::notset))
+    return w.mode == auto_pad::valid ? 0 : w.pads[i];
   const int64_t total = std::max<int64_t>(0, full_size(spec, i, in).constant() - out);
   return w.mode == auto_pad::same_upper ? total / 2 : total - total / 2;
 }
