@@ -133,6 +133,11 @@ bool lift_reshape(graph_editor& e, node& fused, node_id next) {
                      fused.attrs.integer("transA", 0) == 0;
   if (!plain || !to || to->size() < 2 || !(to->back() == from->back()) || rank_of(e, a) < 2)
     return false;
+  // Of rows without columns any number becomes any other: the operand's may not.
+  const bool has_columns = from->back().is_constant() && !from->back().is(0);
+  if (!has_columns &&
+      !(volume(std::span(*to).first(to->size() - 1)) == volume(std::span(*from).first(from->size() - 1))))
+    return false;
   symbolic_shape dims(to->begin(), to->end() - 1);
   dims.push_back(e.val(a).dims->back());
   const value_id v = e.add_result(e.val(out).name + "/operand");

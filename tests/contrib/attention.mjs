@@ -80,6 +80,8 @@ export const cases = {
     multi('float16, plain', { type: 'float16', attrs: { unidirectional: 1 } }), multi('scores too', { L: 4, outputs: [...kv, 'qk'] }),
     multi('scores too, masked', { L: 4, outputs: [...kv, 'qk'], mask: ints([2, 4], [1, 1, 0, 1, 1, 0, 1, 1]) }),
     multi('lengths before sums', { L: 5, mask: ints([8], [5, 2, 0, 3, 6, 0, 5, 10]) }),
+    multi('unidirectional, more keys', { L: 6, S: 4, attrs: { unidirectional: 1 } }), multi('unidirectional, fewer keys', { L: 3, S: 5, attrs: { unidirectional: 1 }, bias: true }),
+    multi('unidirectional, one query', { L: 4, S: 1, attrs: { unidirectional: 1 }, mask: ints([2], [3, 4]) }), multi('unidirectional, a past and more keys', { P: 2, L: 5, S: 3, attrs: { unidirectional: 1 }, outputs: kv }),
   ],
   Attention: [
     attention('plain'), noBias, attention('unidirectional', { attrs: { unidirectional: 1 }, S: 5 }), attention('a scale', { attrs: { scale: real(0.2) } }),

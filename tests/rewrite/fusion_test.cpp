@@ -112,6 +112,16 @@ TEST_CASE("MatMul takes in bias, residual, activation; Gemm between reshapes mov
   CHECK(count_nodes(fused, "Reshape") == 0);
 }
 
+TEST_CASE("a Reshape to other rows without columns stays after its product", "[rewrite]") {
+  graph_builder b;
+  const value_id x = b.input("x", {1, 4});
+  const value_id rows =
+      b.op("Reshape", {b.op("MatMul", {x, b.constant("w", tensor(dtype::float32, {4, 0}))}), b.integers({3, 0})},
+           attrs_of({{"allowzero", int64_t{1}}}));
+  b.output(b.op("Relu", {rows}));
+  CHECK(count_nodes(check_fusion(b.g, {random_tensor({1, 4}, 1)}), "Reshape") == 1);
+}
+
 TEST_CASE("MatMul reads a transposed operand where it is", "[rewrite]") {
   graph_builder b;
   const value_id x = b.input("x", {2, 3, 5}), y = b.input("y", {2, 4, 5});

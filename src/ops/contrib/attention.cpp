@@ -8,6 +8,8 @@
 // unidirectional hides later keys.
 #include "ops/contrib/attention.hpp"
 
+#include <limits>
+
 namespace troupe {
 
 value_id split_heads(expansion& e, value_id v, int64_t heads) {
@@ -114,12 +116,24 @@ value_id padding(expansion& e, value_id mask, dtype type, const attention_sizes&
   return rank == 4 ? added : e.add("Unsqueeze", {added, rank == 3 ? e.known({1}) : e.known({1, 2})});
 }
 
-/// Returns what is added to the scores, no_value if nothing is.
-value_id added_to_scores(expansion& e, const attention_changes& changes, dtype type, const attention_sizes& sizes) {
-  if (changes.mask == no_value)
-    return changes.added;
-  const value_id padded = padding(e, changes.mask, type, sizes);
-  return changes.added == no_value ? padded : e.add("Add", {changes.added, padded});
+/// Returns what hides the keys after each query, [queries, keys], for other numbers of new keys than of queries. As in
+/// ONNX Runtime the last query sees all keys, so a query alone does.
+value_id later_keys(expansion& e, const attention_sizes& s, const dim& past, dtype type) {
+  const value_id queries = e.reshape(e.range(s.queries), {s.queries, 1});
+  const value_id is_later = e.add("Greater", {e.range(s.total), e.add("Add", {queries, e.known({past})})});
+  const value_id is_hidden = e.add("And", {is_later, e.add("Less", {queries, e.known({s.queries - 1})})});
+  return e.add("Where", {is_hidden, e.scalar(type, -std::numeric_limits<double>::infinity()), e.scalar(type, 0)});
+}
+
+/// Returns what is added to the scores, no_value if nothing is. `hidden`: what hides later keys, or no_value.
+value_id added_to_scores(expansion& e, const attention_changes& changes, value_id hidden, dtype type,
+                         const attention_sizes& sizes) {
+  const value_id padded = changes.mask == no_value ? no_value : padding(e, changes.mask, type, sizes);
+  value_id sum = no_value;
+  for (const value_id part : {changes.added, padded, hidden})
+    if (part != no_value)
+      sum = sum == no_value ? part : e.add("Add", {sum, part});
+  return sum;
 }
 
 } // namespace
@@ -133,10 +147,10 @@ std::vector<value_id> attend(expansion& e, attention_operands o, const attention
     for (value_id* v : {&o.q, &o.k, &o.v})
       *v = split_heads(e, *v, heads);
   const dim batch = e.dims(o.q)[0], queries = e.dims(o.q)[flat ? 1 : 2];
-  dim total = e.dims(o.k)[flat ? 1 : 2];
-  if (o.past_key != no_value)
-    total = total + e.dims(o.past_key, 4)[2];
-  auto attrs = attributes_of({{"is_causal", e.attrs().integer("unidirectional", 0)}});
+  const dim keys = e.dims(o.k)[flat ? 1 : 2], past = o.past_key == no_value ? dim(0) : e.dims(o.past_key, 4)[2];
+  const attention_sizes sizes{batch, queries, past + keys};
+  const bool hides = e.attrs().integer("unidirectional", 0) != 0, is_causal = hides && keys == queries;
+  auto attrs = attributes_of({{"is_causal", int64_t{is_causal}}});
   if (flat) {
     attrs.set("q_num_heads", heads);
     attrs.set("kv_num_heads", heads);
@@ -144,7 +158,8 @@ std::vector<value_id> attend(expansion& e, attention_operands o, const attention
   if (outputs > 3)
     attrs.set("qk_matmul_output_mode", int64_t{2});
   set_scale(e, attrs);
-  const value_id added = added_to_scores(e, changes, e.type(o.q), {batch, queries, total});
+  const value_id hidden = hides && !is_causal ? later_keys(e, sizes, past, e.type(o.q)) : no_value;
+  const value_id added = added_to_scores(e, changes, hidden, e.type(o.q), sizes);
   auto made = e.add_all("Attention", {o.q, o.k, o.v, added, o.past_key, o.past_value}, outputs, std::move(attrs));
   if (!flat)
     made[0] = join_heads(e, made[0]);
