@@ -2,8 +2,7 @@
 #include "actors/choice.hpp"
 #include "actors/engine_access.hpp"
 #include "actors/session_state.hpp"
-
-#include <cstring>
+#include "tensor/copy.hpp"
 
 namespace troupe {
 
@@ -45,16 +44,6 @@ answer_once<run_result>::receiver hand_over_to(run_callback done, const actor_ru
     else
       call->post({.result = std::move(result)});
   };
-}
-
-/// Returns a tensor with bytes of its own; of one whose elements decide shapes, so no strings.
-tensor copy_of(const tensor& t) {
-  if (holds_objects(t.type()))
-    return t;
-  tensor copy(t.type(), t.dims());
-  if (t.bytes() > 0)
-    std::memcpy(copy.mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
-  return copy;
 }
 
 /// Waits for a run's end. `by`: the only coordinator that it goes through; null if there are several.

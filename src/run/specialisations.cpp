@@ -7,6 +7,7 @@
 #include "rewrite/rewrite.hpp"
 #include "rewrite/settled_by_dims.hpp"
 #include "run/container_inputs.hpp"
+#include "tensor/copy.hpp"
 
 namespace troupe {
 namespace {
@@ -169,10 +170,12 @@ rewrite_options specialisations::options_for(const given_inputs& inputs, const i
     for (size_t i = 0; i < model_->inputs.size(); ++i)
       if (model_->inputs[i].dims)
         options.input_dims[model_->inputs[i].name] = shared_.split(i, names);
-  options.constant_inputs = given_defaults(*model_, inputs);
+  // The program outlasts the run, and the caller's memory may not.
+  for (const auto& [name, value] : given_defaults(*model_, inputs))
+    options.constant_inputs.emplace(name, copy_of(value));
   options.input_elements = open_elements(inputs);
   for (const std::string& name : model_->host_inputs)
-    options.constant_inputs[name] = inputs.on_host(*model_, position_of(name));
+    options.constant_inputs[name] = copy_of(inputs.on_host(*model_, position_of(name)));
   return options;
 }
 

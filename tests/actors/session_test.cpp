@@ -106,6 +106,28 @@ TEST_CASE("an input whose shape the file does not state takes any rank", "[actor
   CHECK(s.stats().bound_plans.misses == 4);
 }
 
+TEST_CASE("elements that decide shapes are read during a run: later the memory is the caller's", "[actors][B7]") {
+  graph_builder b;
+  b.output(b.op("Slice", {b.input("x", {4}), b.input("from", {1}, dtype::int64), b.input("to", {1}, dtype::int64)}, {},
+                "y"));
+  engine e({.devices = {"cpu"}});
+  const tensor x = floats({4}, {1, 2, 3, 4});
+  const auto first_of = [&](const session& s, const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+    const auto over = [](const std::vector<int64_t>& memory) {
+      return tensor(dtype::int64, {1}, std::shared_ptr<const void>{}, memory.data());
+    };
+    return s.run({{"x", x}, {"from", over(from)}, {"to", over(to)}}).outputs.at("y").values<float>()[0];
+  };
+  const session one = e.load(b.g), two = e.load(b.g);
+  std::vector<int64_t> from{1}, to{2};
+  CHECK(first_of(one, from, to) == 2);
+  from = {0}, to = {1};
+  CHECK(first_of(one, from, to) == 1);
+  const std::vector<int64_t> as_before{1}, end{2};
+  CHECK(first_of(one, as_before, end) == 2);
+  CHECK(first_of(two, as_before, end) == 2); // devices share equal constants of sessions
+}
+
 TEST_CASE("runs of one session go on side by side from several threads", "[actors][A9][A11]") {
   engine e({.devices = {"cpu*2"}});
   const session s = e.load(chain(6), {.policy = placement_policy::round_robin, .fuse = false});
