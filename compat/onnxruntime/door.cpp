@@ -44,9 +44,21 @@ OrtStatus* OrtSessionOptionsAppendExecutionProvider_Tensorrt(OrtSessionOptions* 
   return other_provider(options, "Tensorrt");
 }
 
-// The same for programs that ask for the version that they were linked to: a function of its own, since the names that
+// The same for programs that ask for the version that they were linked to: functions of their own, since the names that
 // an assembler gives a symbol replace the one that it has.
 extern "C" TROUPE_ORT_DOOR const OrtApiBase* troupe_versioned_base() noexcept {
   return troupe_onnxruntime_base();
 }
 #include "versions.inc"
+
+#define TROUPE_ORT_VERSIONED(provider)                                                                                 \
+  extern "C" TROUPE_ORT_DOOR OrtStatus* troupe_versioned_##provider(OrtSessionOptions* options, int value) noexcept {  \
+    return OrtSessionOptionsAppendExecutionProvider_##provider(options, value);                                        \
+  }
+TROUPE_ORT_VERSIONED(CPU)
+TROUPE_ORT_VERSIONED(CUDA)
+TROUPE_ORT_VERSIONED(ROCM)
+TROUPE_ORT_VERSIONED(MIGraphX)
+TROUPE_ORT_VERSIONED(Dnnl)
+TROUPE_ORT_VERSIONED(Tensorrt)
+#include "provider_versions.inc"

@@ -41,7 +41,7 @@ inline void must(OrtStatus* status) {
 
 template <class T>
 struct releaser {
-  void (*release)(T*) noexcept = nullptr;
+  void (*release)(T*) = nullptr;
   void operator()(T* handle) const { release(handle); }
 };
 template <class T>

@@ -2,6 +2,7 @@
 #include "compat/onnxruntime/client.hpp"
 
 #include <cstring>
+#include <dlfcn.h>
 
 using namespace troupe::test;
 using Catch::Contains;
@@ -13,6 +14,23 @@ TEST_CASE("onnxruntime: every known version has a table, others have none", "[on
     CHECK(base->GetApi(version) == &ort());
   CHECK(base->GetApi(0) == nullptr);
   CHECK(base->GetApi(31) == nullptr);
+}
+
+TEST_CASE("onnxruntime: programs find functions by the version that they were linked to", "[onnxruntime]") {
+  for (const char* file : {"libonnxruntime.so.1", "libonnxruntime.so.1.14.0", "libonnxruntime.so.1.21"}) {
+    INFO(file);
+    void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(library != nullptr);
+    for (const std::string name : {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU",
+                                   "OrtSessionOptionsAppendExecutionProvider_Dnnl"})
+      for (int minor = 14; minor <= 30; ++minor)
+        for (const char* patch : {"", ".0", ".4"}) {
+          const std::string version = "VERS_1." + std::to_string(minor) + patch; // Debian's has no patch
+          INFO(name << " of " << version);
+          CHECK(dlvsym(library, name.c_str(), version.c_str()) != nullptr);
+        }
+    dlclose(library);
+  }
 }
 
 TEST_CASE("onnxruntime: no slot is empty", "[onnxruntime]") {
