@@ -14,7 +14,7 @@ import pathlib
 import subprocess
 import sys
 
-from packages import install
+from packages import OTHER_LIBRARY, checked, install
 
 HERE = pathlib.Path(__file__).resolve().parent
 SAME = 0.98  # of the cases
@@ -31,7 +31,10 @@ def run_node(troupe, packages, cases, args, own):
     """Returns node's report on the cases, as far as it came."""
     command = [] if own else [troupe, "exec", "--devices", args.devices, "--"]
     command += ["node", HERE / "cases.mjs", packages, "--rtol", args.rtol, "--atol", args.atol]
-    done = subprocess.run([str(c) for c in command], input="\n".join(cases), capture_output=True, text=True)
+    done = subprocess.run([str(c) for c in command], input="\n".join(cases), capture_output=True, text=True,
+                          env=None if own else checked())
+    if done.returncode == OTHER_LIBRARY:
+        sys.exit(done.stderr)
     return {row["name"]: (row["verdict"], row["why"]) for row in map(json.loads, done.stdout.splitlines())}
 
 

@@ -1,8 +1,18 @@
-"""Packages from npm for the tests, in versions that are stated, in the build folder."""
+"""Packages from npm for the tests, in versions that are stated, in the build folder; programs of theirs on troupe."""
 import fcntl
+import os
+import pathlib
 import re
 import subprocess
 import sys
+
+OURS = pathlib.Path(__file__).resolve().parent / "ours.cjs"
+OTHER_LIBRARY = 9  # the status of a program that did not run on troupe's library, by ours.cjs
+
+
+def checked():
+    """Returns the environment for programs of Node that have to run on troupe's library."""
+    return os.environ | {"NODE_OPTIONS": f"--require {OURS}"}
 
 
 def install(build, *packages):

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from packages import install
+from packages import checked, install
 
 HERE = pathlib.Path(__file__).resolve().parent
 LINES = ["The quick brown fox jumps over", "the lazy dog and counts 12345.", "Every device runs a part of it."]
@@ -73,9 +73,9 @@ def times(text):
     return [float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith("ms ")]
 
 
-def output(command):
+def output(command, environment=None):
     begin = time.monotonic()
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stderr[-3000:]}")
     return done.stdout, time.monotonic() - begin
@@ -122,7 +122,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         command = PROGRAMS[args.program](args.build, pathlib.Path(folder))
         own, own_s = output(command)
-        ours, our_s = output([args.build / "bin/troupe", "exec", "--devices", args.devices, "--", *command])
+        ours, our_s = output([args.build / "bin/troupe", "exec", "--devices", args.devices, "--", *command], checked())
     print(f"{ours}the whole program: {own_s:.1f} s with its own library, {our_s:.1f} s with troupe")
     if times(own):
         print("ms with its own library, in the same order:", *times(own))
