@@ -4,6 +4,8 @@
 #include "actors/session_state.hpp"
 #include "tensor/copy.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 using namespace actors;
@@ -94,10 +96,12 @@ actors::stream_door* session::state::door_if_any() {
 }
 
 std::function<session::state::settled_choice()> session::state::chooser(std::optional<request_inputs> inputs) const {
+  // The choice may outlast the run, and the caller's memory may not: what decides about programs is copied.
   if (inputs)
-    for (const std::string& name : model->host_inputs)
-      if (const auto given = inputs->tensors.find(name); given != inputs->tensors.end())
-        given->second = copy_of(given->second);
+    for (auto& [name, value] : inputs->tensors)
+      if (is_container(value.type()) || model->defaults.contains(name) ||
+          std::ranges::find(model->host_inputs, name) != model->host_inputs.end())
+        value = copy_of(value);
   const auto choose = chooses_for_queue ? actors::choose_for_queue : choose_strategy;
   return [runtime = runtime, model = model, gate = gate_, choose, inputs = std::move(inputs)] {
     std::optional<given_inputs> given;
