@@ -51,14 +51,31 @@ extern "C" TROUPE_ORT_DOOR const OrtApiBase* troupe_versioned_base() noexcept {
 }
 #include "versions.inc"
 
-#define TROUPE_ORT_VERSIONED(provider)                                                                                 \
-  extern "C" TROUPE_ORT_DOOR OrtStatus* troupe_versioned_##provider(OrtSessionOptions* options, int value) noexcept {  \
-    return OrtSessionOptionsAppendExecutionProvider_##provider(options, value);                                        \
-  }
-TROUPE_ORT_VERSIONED(CPU)
-TROUPE_ORT_VERSIONED(CUDA)
-TROUPE_ORT_VERSIONED(ROCM)
-TROUPE_ORT_VERSIONED(MIGraphX)
-TROUPE_ORT_VERSIONED(Dnnl)
-TROUPE_ORT_VERSIONED(Tensorrt)
+extern "C" {
+
+TROUPE_ORT_DOOR OrtStatus* troupe_versioned_CPU(OrtSessionOptions* options, int value) noexcept {
+  return OrtSessionOptionsAppendExecutionProvider_CPU(options, value);
+}
+
+TROUPE_ORT_DOOR OrtStatus* troupe_versioned_CUDA(OrtSessionOptions* options, int value) noexcept {
+  return OrtSessionOptionsAppendExecutionProvider_CUDA(options, value);
+}
+
+TROUPE_ORT_DOOR OrtStatus* troupe_versioned_ROCM(OrtSessionOptions* options, int value) noexcept {
+  return OrtSessionOptionsAppendExecutionProvider_ROCM(options, value);
+}
+
+TROUPE_ORT_DOOR OrtStatus* troupe_versioned_MIGraphX(OrtSessionOptions* options, int value) noexcept {
+  return OrtSessionOptionsAppendExecutionProvider_MIGraphX(options, value);
+}
+
+TROUPE_ORT_DOOR OrtStatus* troupe_versioned_Dnnl(OrtSessionOptions* options, int value) noexcept {
+  return OrtSessionOptionsAppendExecutionProvider_Dnnl(options, value);
+}
+
+TROUPE_ORT_DOOR OrtStatus* troupe_versioned_Tensorrt(OrtSessionOptions* options, int value) noexcept {
+  return OrtSessionOptionsAppendExecutionProvider_Tensorrt(options, value);
+}
+
+} // extern "C"
 #include "provider_versions.inc"

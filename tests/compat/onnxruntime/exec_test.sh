@@ -5,7 +5,7 @@ seen=$(LD_LIBRARY_PATH=/before "$troupe" exec --devices cpu --policy heft -- \
   sh -c 'echo "$TROUPE_DEVICES $TROUPE_POLICY ${TROUPE_HOSTS-none} $LD_PRELOAD $LD_LIBRARY_PATH"; echo "$1"' \
   name 'an argument')
 case $seen in
-"cpu heft none libonnxruntime.so:libonnxruntime.so.1:libonnxruntime.so.1.14:libonnxruntime.so.1.14.0:"*"/troupe/onnxruntime:/before
+"cpu heft none libonnxruntime.so:libonnxruntime.so.1:"*":libonnxruntime.so.1.21:"*"/troupe/onnxruntime:/before
 an argument") ;;
 *) echo "the program saw: $seen" >&2 && exit 1 ;;
 esac
