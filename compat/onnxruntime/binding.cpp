@@ -31,7 +31,7 @@ constexpr char binding_name[] = "the binding";
 
 bound_output& output_of(OrtIoBinding& binding, const char* name) {
   const char* names[] = {&given(name, "the name of the output")};
-  check_outputs(*binding.session, names, 1);
+  check_outputs(living(binding.session, "the binding's session"), names, 1);
   const auto found = std::ranges::find(binding.outputs, names[0], &bound_output::name);
   return found != binding.outputs.end() ? *found : binding.outputs.emplace_back(bound_output{.name = name});
 }
@@ -40,7 +40,7 @@ bound_output& output_of(OrtIoBinding& binding, const char* name) {
 
 OrtStatus* CreateIoBinding(OrtSession* session, OrtIoBinding** out) noexcept {
   return guarded(
-      [&] { given(out, "the place for the binding") = make_handle<OrtIoBinding>(&given(session, "the session")); });
+      [&] { given(out, "the place for the binding") = make_handle<OrtIoBinding>(&living(session, "the session")); });
 }
 
 void ReleaseIoBinding(OrtIoBinding* binding) noexcept {
@@ -51,7 +51,7 @@ OrtStatus* BindInput(OrtIoBinding* binding, const char* name, const OrtValue* va
   return guarded([&] {
     OrtIoBinding& b = given(binding, binding_name);
     const std::string known = &given(name, "the name of the input");
-    if (!b.session->input_types.contains(known))
+    if (!living(b.session, "the binding's session").input_types.contains(known))
       reject("the model has no input '" + known + "'");
     b.inputs[known] = given(value, "the value");
   });
@@ -124,7 +124,7 @@ OrtStatus* GetBoundOutputValues(const OrtIoBinding* binding, OrtAllocator* alloc
 OrtStatus* RunWithBinding(OrtSession* session, const OrtRunOptions* options, const OrtIoBinding* binding) noexcept {
   return guarded([&] {
     OrtIoBinding& b = const_cast<OrtIoBinding&>(given(binding, binding_name)); // the interface's: outputs go into it
-    if (&given(session, "the session") != b.session)
+    if (&living(session, "the session") != b.session)
       reject("the binding is of another session");
     std::vector<const char*> input_names, output_names;
     std::vector<const OrtValue*> inputs;

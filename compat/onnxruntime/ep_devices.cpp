@@ -1,5 +1,6 @@
 #include "compat/onnxruntime/env.hpp"
 #include "compat/onnxruntime/functions.hpp"
+#include "compat/onnxruntime/handles.hpp"
 #include "compat/onnxruntime/memory.hpp"
 #include "compat/onnxruntime/session.hpp"
 #include "compat/onnxruntime/session_options.hpp"
@@ -50,7 +51,7 @@ const ep_device_list& devices_of(const OrtEnv* env) {
 OrtStatus* no_device(const OrtSession* session, std::vector<value_info> OrtSession::*list, const OrtEpDevice** out,
                      size_t size) noexcept {
   return guarded([&] {
-    if (size != (given(session, "the session").*list).size())
+    if (size != (living(session, "the session").*list).size())
       reject("room for " + std::to_string(size) + " devices of " + std::to_string((session->*list).size()));
     for (size_t i = 0; i < size; ++i)
       (&given(out, "the place for the devices"))[i] = nullptr;

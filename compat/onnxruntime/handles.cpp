@@ -29,6 +29,13 @@ void add_handle(const void* handle, const std::type_info& type) {
   s.living[handle] = &type;
 }
 
+bool has_handle(const void* handle, const std::type_info& type) {
+  shard& s = shard_of(handle);
+  const std::lock_guard lock(s.mutex);
+  const auto found = s.living.find(handle);
+  return found != s.living.end() && *found->second == type;
+}
+
 bool remove_handle(const void* handle, const std::type_info& type, const char* function) noexcept {
   shard& s = shard_of(handle);
   const std::lock_guard lock(s.mutex);

@@ -3,6 +3,8 @@
 // other code has at that address by now.
 #pragma once
 
+#include "compat/onnxruntime/status.hpp"
+
 #include <memory>
 #include <typeinfo>
 #include <utility>
@@ -15,6 +17,18 @@ void add_handle(const void* handle, const std::type_info& type);
 /// Notes that it does no more. Returns false, after a line on stderr that names `function`, where no handle of this
 /// type lives there.
 bool remove_handle(const void* handle, const std::type_info& type, const char* function) noexcept;
+
+/// Returns whether a handle of this type lives.
+bool has_handle(const void* handle, const std::type_info& type);
+
+/// As `given`; it throws the same for a handle that has been released, too. For those that clients keep for long.
+template <class T>
+T& living(T* handle, const char* name) {
+  given(handle, name);
+  if (!has_handle(handle, typeid(T)))
+    reject(std::string(name) + " has been released, or never was one");
+  return *handle;
+}
 
 /// Makes an object for a client to hold.
 template <class T, class... Arguments>

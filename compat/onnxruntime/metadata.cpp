@@ -24,7 +24,7 @@ OrtStatus* text_of_model(const OrtModelMetadata* about, std::string model_metada
 
 OrtStatus* SessionGetModelMetadata(const OrtSession* session, OrtModelMetadata** out) noexcept {
   return guarded([&] {
-    given(out, "the place for the metadata") = make_handle<OrtModelMetadata>(given(session, "the session").about);
+    given(out, "the place for the metadata") = make_handle<OrtModelMetadata>(living(session, "the session").about);
   });
 }
 

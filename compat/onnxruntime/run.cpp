@@ -262,7 +262,7 @@ OrtStatus* Run(OrtSession* session, const OrtRunOptions* options, const char* co
                OrtValue** outputs) noexcept {
   return guarded([&] {
     given(outputs, "the place for the outputs");
-    hand_over(run_model(given(session, "the session"), options, {input_names, inputs, input_count}, output_names,
+    hand_over(run_model(living(session, "the session"), options, {input_names, inputs, input_count}, output_names,
                         output_count),
               output_names, outputs);
   });
@@ -272,7 +272,7 @@ OrtStatus* RunAsync(OrtSession* session, const OrtRunOptions* options, const cha
                     const OrtValue* const* inputs, size_t input_count, const char* const* output_names,
                     size_t output_count, OrtValue** outputs, RunAsyncCallbackFn call, void* user_data) noexcept {
   return guarded([&] {
-    const OrtSession& s = given(session, "the session");
+    const OrtSession& s = living(session, "the session");
     given(outputs, "the place for the outputs");
     given(call, "the callback");
     check_outputs(s, output_names, output_count);

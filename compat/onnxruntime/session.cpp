@@ -159,14 +159,14 @@ void open_bytes(const OrtEnv* env, const void* data, size_t size, const OrtSessi
 using infos = std::vector<value_info> OrtSession::*;
 
 const value_info& info_at(const OrtSession* session, infos list, size_t index) {
-  const auto& all = given(session, "the session").*list;
+  const auto& all = living(session, "the session").*list;
   if (index >= all.size())
     reject("there is no value " + std::to_string(index) + " of this kind: the model has " + std::to_string(all.size()));
   return all[index];
 }
 
 OrtStatus* count_of(const OrtSession* session, infos list, size_t* out) noexcept {
-  return guarded([&] { given(out, "the place for the count") = (given(session, "the session").*list).size(); });
+  return guarded([&] { given(out, "the place for the count") = (living(session, "the session").*list).size(); });
 }
 
 OrtStatus* name_at(const OrtSession* session, infos list, size_t index, OrtAllocator* allocator, char** out) noexcept {
@@ -191,7 +191,7 @@ OrtStatus* type_at(const OrtSession* session, infos list, size_t index, OrtTypeI
 
 OrtStatus* memory_of(const OrtSession* session, infos list, const OrtMemoryInfo** out, size_t size) noexcept {
   return guarded([&] {
-    if (size != (given(session, "the session").*list).size())
+    if (size != (living(session, "the session").*list).size())
       reject("room for " + std::to_string(size) + " memory infos of " + std::to_string((session->*list).size()));
     for (size_t i = 0; i < size; ++i)
       (&given(out, "the place for the memory infos"))[i] = &host_memory();
@@ -284,13 +284,13 @@ OrtStatus* SessionGetMemoryInfoForOutputs(const OrtSession* session, const OrtMe
 
 OrtStatus* SessionEndProfiling(OrtSession* session, OrtAllocator* allocator, char** out) noexcept {
   return guarded([&] {
-    const auto& profile = given(session, "the session").profile;
+    const auto& profile = living(session, "the session").profile;
     given(out, "the place for the file's name") = copy_text(allocator, profile ? profile->write() : "");
   });
 }
 
 OrtStatus* SessionGetProfilingStartTimeNs(const OrtSession* session, uint64_t* out) noexcept {
-  return guarded([&] { given(out, "the place for the time") = given(session, "the session").made_ns; });
+  return guarded([&] { given(out, "the place for the time") = living(session, "the session").made_ns; });
 }
 
 } // namespace troupe::ort

@@ -90,7 +90,19 @@ TEST_CASE("onnxruntime: a handle is released once", "[onnxruntime]") {
   const auto first = over(a, {1, 2}), second = over(b, {1, 2});
   OrtValue* sum = nullptr;
   must(run(session.get(), {"a", "b"}, {first.get(), second.get()}, "c", &sum));
-  session.reset(); // and the session before the value that it made
+  OrtIoBinding* binding = nullptr;
+  must(ort().CreateIoBinding(session.get(), &binding));
+  OrtSession* gone = session.get();
+  session.reset(); // and the session before its binding, and the value that it made
   CHECK(floats(sum) == std::vector<float>{4, 6});
   ort().ReleaseValue(sum);
+  const auto refused = [](OrtStatus* status) {
+    const problem p = problem_of(status);
+    CHECK(p.code == ORT_INVALID_ARGUMENT);
+    CHECK_THAT(p.message, Contains("session has been released"));
+  };
+  refused(ort().BindInput(binding, "a", first.get()));
+  refused(ort().RunWithBinding(gone, nullptr, binding));
+  refused(run(gone, {"a", "b"}, {first.get(), second.get()}, "c", &sum));
+  ort().ReleaseIoBinding(binding);
 }
