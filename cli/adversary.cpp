@@ -51,7 +51,7 @@ void search_instance(const adversary_arguments& args, bool as_json) {
     parse_policy(name);
   const adverse_instance found = find_adverse(args.policies.at(0), args.policies.at(1), args.seed);
   if (!args.save.empty())
-    write_file(args.save, to_json(found), "instance");
+    write_and_tell(args.save, to_json(found), "instance");
   print(found, as_json);
 }
 

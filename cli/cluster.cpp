@@ -1,6 +1,7 @@
 // troupe cluster: writes a cluster file of what is here, and shows what one says.
 #include "cli/command.hpp"
 
+#include "base/write_file.hpp"
 #include "cost/profile_file.hpp"
 #include "sim/cluster.hpp"
 
@@ -24,7 +25,7 @@ void capture(const cluster_arguments& args) {
     std::cout << text;
     return;
   }
-  write_file(args.capture, text, "");
+  write_file(args.capture, text);
 }
 
 void show(const cluster_arguments& args) {

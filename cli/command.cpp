@@ -4,6 +4,7 @@
 #include "cli/progress_text.hpp"
 
 #include "base/printable.hpp"
+#include "base/write_file.hpp"
 #include "graph/made_up_dims.hpp"
 #include "loader/onnx_loader.hpp"
 #include "plan/place/policies.hpp"
@@ -19,7 +20,6 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <random>
 #include <sys/resource.h>
@@ -114,14 +114,9 @@ std::string file_name(std::string name) {
 
 } // namespace
 
-void write_file(const std::filesystem::path& file, std::string_view text, std::string_view what) {
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out)
-    fail(errc::io, "'{}' cannot be written", printable(file.string()));
-  if (!what.empty())
-    fmt::print(stderr, "{} written to {}\n", what, printable(file.string()));
+void write_and_tell(const std::filesystem::path& file, std::string_view text, std::string_view what) {
+  write_file(file, text);
+  fmt::print(stderr, "{} written to {}\n", what, printable(file.string()));
 }
 
 void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs) {

@@ -93,8 +93,8 @@ void add_trace_option(CLI::App& command, std::filesystem::path& file);
 /// Writes a run's trace of `model` if `file` is not empty and says so on stderr: a page if it is called …html, else
 /// JSON. Throws `errc::io`.
 void write_trace(const std::filesystem::path& file, const run_trace& trace, const std::filesystem::path& model);
-/// Writes a file and says so on stderr: "trace written to …"; nothing if `what` is empty. Throws `errc::io`.
-void write_file(const std::filesystem::path& file, std::string_view text, std::string_view what);
+/// Writes a file whole and says so on stderr: "trace written to …". Throws `errc::io`.
+void write_and_tell(const std::filesystem::path& file, std::string_view text, std::string_view what);
 
 /// Adds the model argument, `--dim`, `--input`, `--seed`, `--output-slice`.
 void add_input_options(CLI::App& command, model_options& options);

@@ -208,9 +208,9 @@ void compare_settings(const compare_arguments& args, std::string_view text) {
   run_all(all, args);
   const analysis found = analyse(all, args.confidence);
   if (!args.csv.empty())
-    write_file(args.csv, to_csv(all, found), "times");
+    write_and_tell(args.csv, to_csv(all, found), "times");
   if (!args.page.empty())
-    write_file(args.page, to_page(all, found), "page");
+    write_and_tell(args.page, to_page(all, found), "page");
   std::cout << (args.json ? to_json(all, found) + '\n' : to_text(all, found));
   if (all.rows.empty())
     fail(errc::device_failed, "no setting could be run: {}", all.problems.front().what);

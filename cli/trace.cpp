@@ -66,7 +66,7 @@ void check_files(const trace_options& args) {
 void show(const trace_options& args) {
   const timeline t = read_file(args.files[0]);
   if (!args.html.empty())
-    return write_file(args.html, to_page(t), "trace");
+    return write_and_tell(args.html, to_page(t), "trace");
   const trace_summary summary = summary_of(t, args.top);
   args.json ? write_json(json_of(t, summary)) : cli::print(t, summary);
 }
@@ -74,7 +74,7 @@ void show(const trace_options& args) {
 void compare(const trace_options& args) {
   const timeline a = read_file(args.files[0]), b = read_file(args.files[1]);
   if (!args.html.empty())
-    return write_file(args.html, to_page(a, args.files[0].string(), b, args.files[1].string()), "trace");
+    return write_and_tell(args.html, to_page(a, args.files[0].string(), b, args.files[1].string()), "trace");
   const trace_diff diff = diff_of(a, b);
   args.json ? write_json(nlohmann::ordered_json::parse(to_json(diff))) : cli::print(diff, args.top);
 }
@@ -105,17 +105,21 @@ void write_trace(const std::filesystem::path& file, const run_trace& trace, cons
     return;
   const std::filesystem::path format = file.extension();
   if (format == ".rec")
-    return write_file(file, to_tasks_rec(trace), "trace");
+    return write_and_tell(file, to_tasks_rec(trace), "trace");
   if (format == ".et") {
     const std::vector<std::string> texts = to_chakra(trace);
     for (size_t d = 0; d < texts.size(); ++d)
-      write_file(std::filesystem::path(file).replace_extension(fmt::format("{}.et", d)), texts[d], "trace");
+      write_and_tell(std::filesystem::path(file).replace_extension(fmt::format("{}.et", d)), texts[d], "trace");
     return;
   }
   timeline t = timeline_of(trace);
   const std::filesystem::path name = model.has_filename() ? model : model.parent_path(); // a folder's may end with '/'
   t.title = (name.filename() == "model.onnx" ? name.parent_path() : name).filename().string();
-  write_file(file, format == ".html" ? to_page(t) : format == ".paje" ? to_paje(t) : to_chrome_json(t) + '\n', "trace");
+  write_and_tell(file,
+                 format == ".html"   ? to_page(t)
+                 : format == ".paje" ? to_paje(t)
+                                     : to_chrome_json(t) + '\n',
+                 "trace");
 }
 
 void add_trace(CLI::App& app) {

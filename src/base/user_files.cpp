@@ -1,10 +1,9 @@
 #include "base/user_files.hpp"
 
-#include <fmt/core.h>
+#include "base/error.hpp"
+#include "base/write_file.hpp"
 
 #include <cstdlib>
-#include <fstream>
-#include <unistd.h>
 
 namespace troupe {
 
@@ -22,16 +21,12 @@ bool replace_file(const fs::path& path, std::span<const std::byte> content) {
   std::error_code problem;
   if (path.has_parent_path())
     fs::create_directories(path.parent_path(), problem);
-  const std::string temporary = fmt::format("{}.{}", path.string(), getpid());
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
-  file.close();
-  if (file)
-    fs::rename(temporary, path, problem);
-  if (file && !problem)
+  try {
+    write_file(path, std::string_view(reinterpret_cast<const char*>(content.data()), content.size()));
     return true;
-  fs::remove(temporary, problem);
-  return false;
+  } catch (const error&) {
+    return false;
+  }
 }
 
 } // namespace troupe

@@ -2,12 +2,13 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "base/write_file.hpp"
 #include "loader/mapped_file.hpp"
 #include "loader/wire_reader.hpp"
 #include "loader/wire_writer.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <ostream>
 
 namespace troupe {
 namespace {
@@ -337,11 +338,7 @@ void write_annotated(const std::filesystem::path& file, const device_configurati
     if (at.field == model_graph && has_external_data(at.text) && !fs::equivalent(folder(file), folder(out), missing))
       fail(errc::invalid_argument, "{}: the model has weights in files beside it, so it must be written to '{}'",
            out.string(), folder(file).string());
-  std::ofstream written(out, std::ios::binary | std::ios::trunc);
-  write_model(model, configuration, written);
-  written.close();
-  if (!written)
-    fail(errc::io, "cannot write {}", out.string());
+  write_file(out, [&](std::ostream& to) { write_model(model, configuration, to); });
 }
 
 } // namespace troupe

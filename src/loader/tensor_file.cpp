@@ -1,6 +1,7 @@
 #include "troupe/tensor_file.hpp"
 
 #include "base/guard.hpp"
+#include "base/write_file.hpp"
 #include "loader/container_proto.hpp"
 #include "loader/file_kind.hpp"
 #include "loader/mapped_file.hpp"
@@ -9,7 +10,7 @@
 #include "loader/tensor_proto.hpp"
 #include "tensor/convert.hpp"
 
-#include <fstream>
+#include <ostream>
 
 namespace troupe {
 namespace {
@@ -24,19 +25,6 @@ auto with_array_file(const std::filesystem::path& file, F work) {
       throw error(e.code() == errc::invalid_model ? errc::invalid_input : e.code(), e.what());
     }
   });
-}
-
-void write_file(const std::filesystem::path& file, std::string_view head, std::span<const std::byte> body) {
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out.write(head.data(), static_cast<std::streamsize>(head.size()));
-  out.write(reinterpret_cast<const char*>(body.data()), static_cast<std::streamsize>(body.size()));
-  out.close();
-  if (!out)
-    fail(errc::io, "cannot write {}", file.string());
-}
-
-std::span<const std::byte> bytes_of(const tensor& t) {
-  return {static_cast<const std::byte*>(t.data()), static_cast<size_t>(t.bytes())};
 }
 
 /// NumPy lacks some element types: bfloat16 and small floats are written as float32, integers of 4 and 2 bits as 8-bit
@@ -93,7 +81,7 @@ named_tensor read_pb(const std::filesystem::path& file, dtype expected) {
 }
 
 void write_pb(const std::filesystem::path& file, const std::string& name, const tensor& value) {
-  write_file(file, guarded(file.string(), [&] { return make_pb(name, value); }), {});
+  write_file(file, guarded(file.string(), [&] { return make_pb(name, value); }));
 }
 
 tensor read_npy(const std::filesystem::path& file) {
@@ -104,7 +92,11 @@ tensor read_npy(const std::filesystem::path& file) {
 
 void write_npy(const std::filesystem::path& file, const tensor& value) {
   const tensor written = as_numpy_type(value);
-  write_file(file, make_npy_header(written.type(), written.dims()), bytes_of(written));
+  const std::string head = make_npy_header(written.type(), written.dims());
+  write_file(file, [&](std::ostream& out) {
+    out.write(head.data(), static_cast<std::streamsize>(head.size()));
+    out.write(static_cast<const char*>(written.data()), static_cast<std::streamsize>(written.bytes()));
+  });
 }
 
 std::map<std::string, tensor> read_npz(const std::filesystem::path& file) {

@@ -1,5 +1,6 @@
 // Task graphs as files that others read, the counterpart of what graph_file reads.
 #include "base/printable.hpp"
+#include "base/write_file.hpp"
 #include "schedules/graph_draft.hpp"
 #include "schedules/graph_file.hpp"
 #include "schedules/task_model.hpp"
@@ -7,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <fstream>
 
 namespace troupe {
 namespace {
@@ -166,11 +166,7 @@ void save_task_graph(const task_graph& g, const std::string& file) {
   if (format == formats.end())
     fail(errc::invalid_argument, "'{}': a task graph's file ends in .json (WfFormat), .stg, .dot or .gv",
          printable(file));
-  std::ofstream out(file, std::ios::binary);
-  out << format->write(g);
-  out.close();
-  if (!out)
-    fail(errc::io, "'{}' cannot be written", printable(file));
+  write_file(file, format->write(g));
 }
 
 } // namespace troupe
