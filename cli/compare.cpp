@@ -25,7 +25,7 @@ comparison compare_numbers(const std::vector<double>& got, const std::vector<dou
   comparison result;
   size_t at = 0;
   for (size_t i = 0; i < want.size(); ++i) {
-    if (const double d = distance(got[i], want[i], allowed); d > result.worst) {
+    if (const double d = distance(got[i], want[i], allowed); !(d <= result.worst)) {
       result.worst = d;
       at = i;
     }
@@ -36,7 +36,7 @@ comparison compare_numbers(const std::vector<double>& got, const std::vector<dou
     if (want[i] != 0)
       result.largest_relative = std::max(result.largest_relative, apart / std::abs(want[i]));
   }
-  if (result.worst > 1)
+  if (!(result.worst <= 1))
     result.difference = fmt::format("element {}: got {:.9g}, expected {:.9g}", at, got[at], want[at]);
   return result;
 }
@@ -57,7 +57,7 @@ comparison compare_by_l2(const std::vector<double>& got, const std::vector<doubl
   }
   const double distance = apart == 0 ? 0 : std::sqrt(apart) / std::max(std::sqrt(norm), allowed.absolute);
   result.worst = distance == 0 ? 0 : distance / *allowed.l2;
-  result.difference = result.worst > 1 ? fmt::format("relative L2 distance {:.3g}", distance) : "";
+  result.difference = !(result.worst <= 1) ? fmt::format("relative L2 distance {:.3g}", distance) : "";
   return result;
 }
 

@@ -7,8 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
+#include <poll.h>
 #include <unistd.h>
 
 namespace {
@@ -72,17 +77,27 @@ void check_subcommand(const CLI::App& app, int argc, char** argv) {
                nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), fmt::join(names, ", "));
 }
 
-} // namespace
+/// Has each option that takes a number refuse NaN, which CLI11's checks let through, and infinity.
+void require_finite(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    if (option->get_type_name().starts_with("FLOAT"))
+      option->check([](const std::string& text) {
+        double number = 0;
+        return CLI::detail::lexical_cast(text, number) && !std::isfinite(number) ? "'" + text + "' is not finite"
+                                                                                 : std::string();
+      });
+  for (CLI::App* command : app.get_subcommands(nullptr))
+    require_finite(*command);
+}
 
-int main(int argc, char** argv) {
-  if (troupe::tries_gpu_peers(std::vector<std::string>(argv + 1, argv + argc)))
-    return EXIT_SUCCESS;
+int run(int argc, char** argv) {
   arrange_libraries(argv);
   CLI::App app{"troupe runs any ONNX model on all the devices you have.", "troupe"};
   troupe::cli::arrange_help(app); // subcommands take it over
   app.require_subcommand(1);
   app.set_version_flag("--version", TROUPE_VERSION);
   add_subcommands(app, argc > 1 ? argv[1] : "");
+  require_finite(app);
   try {
     check_subcommand(app, argc, argv);
     std::vector<std::string> words = troupe::cli::repeat_options({argv + 1, argv + argc});
@@ -102,4 +117,27 @@ int main(int argc, char** argv) {
     std::cerr << "troupe: " << e.what() << '\n';
     return EXIT_FAILURE;
   }
+}
+
+/// Returns whether all of the output has been written; says on stderr that it has not, unless its reader has gone, as
+/// `head` does.
+bool is_printed() {
+  errno = 0;
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::cout.good() && std::ferror(stdout) == 0)
+    return true;
+  const std::string why = errno != 0 ? std::string(": ") + std::strerror(errno) : ""; // 0: an earlier write failed
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  if (poll(&out, 1, 0) < 1 || (out.revents & POLLERR) == 0)
+    std::cerr << "troupe: the output cannot be written" << why << '\n';
+  return false;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (troupe::tries_gpu_peers(std::vector<std::string>(argv + 1, argv + argc)))
+    return EXIT_SUCCESS;
+  const int status = run(argc, argv);
+  return is_printed() ? status : std::max(status, EXIT_FAILURE);
 }

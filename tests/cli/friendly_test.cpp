@@ -1,4 +1,5 @@
 // Output for users who mistype, wait, interrupt, or have a model with hostile names.
+#include "base/text_file.hpp"
 #include "cli/progress_text.hpp"
 #include "loader/models.hpp"
 #include "support/catch.hpp"
@@ -90,6 +91,22 @@ TEST_CASE("names from a file reach neither terminal nor JSON raw", "[cli]") {
     const command_result r = run_command(command + " --json " + model + " --devices cpu");
     CHECK_NOTHROW(nlohmann::json::parse(r.output));
     CHECK_FALSE(has_control_characters(r.output));
+  }
+}
+
+TEST_CASE("output that cannot be written is an error, but for a reader that has gone", "[cli]") {
+  const scratch_folder folder;
+  const std::string errors = (folder.path() / "errors").string();
+  for (const std::string& arguments :
+       std::vector<std::string>{"--version", "--help", "plan --json --devices cpu " + cnn}) {
+    INFO(arguments);
+    const std::string line = "'" + command_path() + "' " + arguments;
+    const command_result full = run_shell(line + " 2>&1 >/dev/full");
+    CHECK(full.status == 1);
+    CHECK_THAT(full.output, Contains("troupe: the output cannot be written"));
+    CHECK(run_shell(line + " 2>&1 >&-").status == 1);
+    run_shell("{ trap '' PIPE; sleep 0.1; " + line + " 2>" + errors + "; } | true");
+    CHECK(troupe::read_text(errors, 1 << 20, errors).empty());
   }
 }
 

@@ -67,3 +67,11 @@ TEST_CASE("floats are compared by their relative L2 distance if asked to", "[cli
   CHECK(test_identity<float>(float32, {0, NAN}, {0, NAN}, "--l2 2e-2").status == 0);
   CHECK(test_identity<float>(float32, given, given, "--l2 -1").status != 0);
 }
+
+TEST_CASE("a tolerance that is not a number is refused: any answer would pass", "[cli]") {
+  for (const char* option : {"--rtol nan", "--atol nan", "--l2 nan", "--atol -nan"}) {
+    const command_result wrong = test_identity<float>(onnx::TensorProto::FLOAT, {1, 2}, {6, 7}, option);
+    CHECK(wrong.status == 2);
+    CHECK_THAT(wrong.output, Contains("is not finite"));
+  }
+}
