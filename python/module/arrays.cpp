@@ -52,7 +52,7 @@ tensor strings_of(const py::array& array, const std::string& name) {
       throw error(errc::invalid_input, "input '" + name +
                                            "': an array of objects has to hold str or bytes, but holds " +
                                            std::string(py::str(py::type::of(item))));
-    *next++ = item.cast<std::string>();
+    *next++ = py::isinstance<py::str>(item) ? utf8_of(item, "input '" + name + "'") : item.cast<std::string>();
     bytes.copied += next[-1].size();
   }
   return strings;
@@ -162,6 +162,15 @@ py::array bits_of_tensor(const tensor& value) {
   if (packed)
     return array_over(copy_of(value), type, {static_cast<py::ssize_t>(value.bytes())});
   return array_over(copy_of(value), type, {value.dims().begin(), value.dims().end()});
+}
+
+std::string utf8_of(py::handle text, const std::string& what) {
+  const auto encoded =
+      py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+  if (encoded)
+    return encoded;
+  PyErr_Clear();
+  throw error(errc::invalid_input, what + ": a str holds half of a surrogate pair, which UTF-8 has no bytes for");
 }
 
 std::span<const std::byte> span_of(const py::buffer_info& info) {

@@ -37,6 +37,10 @@ py::array bits_of_tensor(const tensor& value);
 /// Returns a tensor with bytes of its own.
 tensor copy_of(const tensor& value);
 
+/// Returns a str's bytes, with those that Python decoded as half surrogates because they are not UTF-8. Throws
+/// `errc::invalid_input` for other half surrogates; `what` is what the error calls the str.
+std::string utf8_of(py::handle text, const std::string& what);
+
 /// Returns the bytes of what Python has in a buffer; they stay where they are while `info` lives.
 std::span<const std::byte> span_of(const py::buffer_info& info);
 

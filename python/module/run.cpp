@@ -33,7 +33,7 @@ run_request request_of(const py::dict& inputs, const shared_session& s, const st
   for (const auto& [key, given] : inputs) {
     if (!py::isinstance<py::str>(key))
       throw py::type_error("names of inputs are str, not " + std::string(py::str(py::type::of(key).attr("__name__"))));
-    const auto name = key.cast<std::string>();
+    const std::string name = utf8_of(key, "the name of an input");
     if (!py::isinstance<value>(given)) {
       request.tensors[name] = tensor_of(given, name, copied.contains(name));
       continue;

@@ -54,6 +54,11 @@ class Results(unittest.TestCase):
         for x in (np.array(["a", "größe"]), np.array(["a", "größe"], object),
                   np.array(["a".encode(), "größe".encode()], object)):
             self.assertEqual(session.run(None, {"x": x})[0].tolist(), ["a", "größe"])
+        for text in (b"ab\xff", "größe".encode()):  # also what is not UTF-8 comes back as it was
+            once = session.run(None, {"x": np.array([text], object)})[0]
+            self.assertEqual(session.run(None, {"x": once})[0][0].encode(errors="surrogateescape"), text)
+        with self.assertRaisesRegex(errors.InvalidArgument, "input 'x': a str holds half of a surrogate pair"):
+            session.run(None, {"x": np.array(["\ud800"], object)})
         with self.assertRaisesRegex(errors.InvalidArgument, "input 'x'.*has to hold str or bytes, but holds.*int"):
             session.run(None, {"x": np.array([1, "a"], object)})
 
