@@ -1,6 +1,7 @@
 // The `troupe` command.
 #include "cli/command.hpp"
 #include "cli/listed_values.hpp"
+#include "cli/number_options.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -77,19 +77,6 @@ void check_subcommand(const CLI::App& app, int argc, char** argv) {
                nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), fmt::join(names, ", "));
 }
 
-/// Has each option that takes a number refuse NaN, which CLI11's checks let through, and infinity.
-void require_finite(CLI::App& app) {
-  for (CLI::Option* option : app.get_options())
-    if (option->get_type_name().starts_with("FLOAT"))
-      option->check([](const std::string& text) {
-        double number = 0;
-        return CLI::detail::lexical_cast(text, number) && !std::isfinite(number) ? "'" + text + "' is not finite"
-                                                                                 : std::string();
-      });
-  for (CLI::App* command : app.get_subcommands(nullptr))
-    require_finite(*command);
-}
-
 int run(int argc, char** argv) {
   arrange_libraries(argv);
   CLI::App app{"troupe runs any ONNX model on all the devices you have.", "troupe"};
@@ -97,7 +84,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", TROUPE_VERSION);
   add_subcommands(app, argc > 1 ? argv[1] : "");
-  require_finite(app);
+  troupe::cli::require_numbers(app);
   try {
     check_subcommand(app, argc, argv);
     std::vector<std::string> words = troupe::cli::repeat_options({argv + 1, argv + argc});

@@ -110,6 +110,17 @@ TEST_CASE("output that cannot be written is an error, but for a reader that has 
   }
 }
 
+TEST_CASE("a number is the one that was typed", "[cli]") {
+  const std::string run = "run " + cnn + " --devices cpu ";
+  for (const char* wrong : {"--seed -1", "--seed 99999999999999999999", "--depth 99999999999999999999"}) {
+    const command_result r = run_command(run + wrong, true);
+    CHECK(r.status == 2);
+    CHECK_THAT(r.output, Contains(std::string(wrong).substr(8)));
+  }
+  CHECK_THAT(run_command(run + "--timeout nan", true).output, Contains("'nan' is not finite"));
+  CHECK(run_command(run + "--seed 18446744073709551615").status == 0);
+}
+
 TEST_CASE("a plan's head has sizes for people", "[cli][B8]") {
   CHECK_THAT(run_command("plan " + cnn + " --devices cpu --memory cpu=3GiB").output,
              Contains("device 0: cpu (3.0 GiB), ") && Contains(" KiB"));
