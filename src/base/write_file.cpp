@@ -28,17 +28,25 @@ int write_at(const fs::path& place, const std::function<void(std::ostream&)>& wr
   return out ? 0 : errno != 0 ? errno : EIO;
 }
 
+void write_as_it_is(const fs::path& file, const std::function<void(std::ostream&)>& write) {
+  if (const int why = write_at(file, write); why != 0)
+    fail_to_write(file, why);
+}
+
+/// Whether another file can take its place: not that of a pipe or device, nor in a folder that takes no files.
+bool can_be_replaced(const fs::path& file) {
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  return fs::is_regular_file(file) && access(folder.c_str(), W_OK) == 0;
+}
+
 } // namespace
 
 void write_file(const fs::path& file, const std::function<void(std::ostream&)>& write) {
   std::error_code problem;
-  const fs::file_status before = fs::status(file, problem);
-  if (fs::exists(before) && !fs::is_regular_file(before)) {
-    if (const int why = write_at(file, write); why != 0)
-      fail_to_write(file, why);
-    return;
-  }
   const fs::path target = fs::is_symlink(file, problem) ? fs::weakly_canonical(file, problem) : file; // the link stays
+  const bool is_there = fs::exists(target, problem);
+  if (is_there && !can_be_replaced(target))
+    return write_as_it_is(file, write);
   const fs::path temporary = fmt::format("{}.{}", target.string(), getpid());
   int why = 0;
   try {
@@ -48,14 +56,17 @@ void write_file(const fs::path& file, const std::function<void(std::ostream&)>& 
     throw;
   }
   problem.clear();
-  if (why == 0 && fs::exists(before))
-    fs::permissions(temporary, before.permissions(), problem);
+  if (why == 0 && is_there)
+    fs::permissions(temporary, fs::status(target, problem).permissions(), problem);
   if (why == 0 && !problem)
     fs::rename(temporary, target, problem);
   if (why == 0 && !problem)
     return;
+  const bool is_mounted = problem == std::errc::device_or_resource_busy; // a file by itself
   why = why != 0 ? why : problem.value();
   fs::remove(temporary, problem);
+  if (is_mounted)
+    return write_as_it_is(file, write);
   fail_to_write(file, why);
 }
 
