@@ -39,8 +39,9 @@ def run_node(troupe, packages, cases, args, own):
 
 
 def by_node(troupe, packages, cases, args):
-    """Returns the verdict of each case through the package, and why. The binding ends the process in some cases, also
-    with its own library: those are skipped, others are failures."""
+    """Returns the verdict of each case through the package, and why. In some cases the binding ends the process, or
+    throws what it lacks, a name for an element type say: those in which it does the same with its own library are
+    skipped, others are failures."""
     found, rest = {}, list(cases)
     while rest:
         found.update(run_node(troupe, packages, rest, args, args.own))
@@ -49,6 +50,10 @@ def by_node(troupe, packages, cases, args):
             ends = not run_node(troupe, packages, rest[:1], args, own=True)
             found[rest[0]] = ("skipped" if ends else "failed", "the binding ends the process" if ends else "a crash")
             rest = rest[1:]
+    thrown = [case for case, (verdict, _) in found.items() if verdict == "thrown"]
+    own = run_node(troupe, packages, thrown, args, own=True) if thrown and not args.own else {}
+    for case in thrown:
+        found[case] = ("skipped" if own.get(case) == found[case] else "failed", found[case][1])
     return found
 
 
